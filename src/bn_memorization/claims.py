@@ -1,0 +1,217 @@
+"""The paper's claims, declared before any run: what is measured, and what decides.
+
+A claim names its quantity, the threshold that the quantity must pass and the least number of trained
+models. `judge` turns evidence into one of four verdicts; none of them is typed anywhere.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from bn_memorization.stats import Gap
+
+REPRODUCED = "reproduced"
+PARTLY = "partly"
+NOT_REPRODUCED = "not reproduced"
+NOT_TESTABLE = "not testable at this scale"
+VERDICTS = (REPRODUCED, PARTLY, NOT_REPRODUCED, NOT_TESTABLE)
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One claim of arXiv:2605.24420 and how it is judged.
+
+    The claim holds where `quantity` lies `direction` ("above" or "below") `threshold`, in `unit`,
+    over at least `least_n` units. `chapter` is the notebook that tests it, None while there is none.
+    """
+
+    key: str
+    number: int
+    statement: str
+    quantity: str
+    unit: str
+    direction: str
+    threshold: float
+    least_n: int
+    chapter: str | None
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """A measured effect in one setting `where`, with its interval over `n` units."""
+
+    where: Mapping[str, object]
+    estimate: float
+    low: float
+    high: float
+    n: int
+    interval: str = "95 % paired t over seeds"
+
+    @classmethod
+    def from_gap(cls, where: Mapping[str, object], gap: Gap) -> "Evidence":
+        """Return the evidence that a paired gap gives."""
+        return cls(where, gap.estimate, gap.low, gap.high, gap.n)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A claim's verdict: the word for all settings together, and the word for each."""
+
+    claim: Claim
+    word: str
+    evidence: tuple[Evidence, ...]
+    words: tuple[str, ...]
+
+
+def judge_one(claim: Claim, evidence: Evidence) -> str:
+    """Return the verdict in one setting.
+
+    `reproduced` if the whole interval lies beyond the threshold, `partly` if the estimate does but
+    the interval reaches back to it, `not reproduced` if the estimate does not, and `not testable at
+    this scale` with fewer than `least_n` units or no interval. Raises ValueError for a NaN estimate.
+    """
+    if math.isnan(evidence.estimate):
+        raise ValueError(f"{claim.key}: the estimate in {dict(evidence.where)} is NaN.")
+    if evidence.n < claim.least_n or math.isnan(evidence.low) or math.isnan(evidence.high):
+        return NOT_TESTABLE
+    sign = {"above": 1, "below": -1}[claim.direction]
+    beyond = sign * (evidence.estimate - claim.threshold)
+    nearest = min(sign * (end - claim.threshold) for end in (evidence.low, evidence.high))
+    if nearest > 0:
+        return REPRODUCED
+    return PARTLY if beyond > 0 else NOT_REPRODUCED
+
+
+def judge(claim: Claim, evidence: Sequence[Evidence]) -> Verdict:
+    """Return the verdict over all settings: their common word, or `partly` where they differ.
+
+    Settings that are not testable count for nothing beside others that are. Raises ValueError when
+    there is no evidence.
+    """
+    if not evidence:
+        raise ValueError(f"{claim.key}: no evidence to judge.")
+    words = tuple(judge_one(claim, item) for item in evidence)
+    tested = set(words) - {NOT_TESTABLE}
+    word = tested.pop() if len(tested) == 1 else PARTLY if tested else NOT_TESTABLE
+    return Verdict(claim, word, tuple(evidence), words)
+
+
+def _declare(*claims: Claim) -> dict[str, Claim]:
+    return {claim.key: claim for claim in claims}
+
+
+_FORCED, _GROWTH = "01_forced_memorization", "04_margin_growth"
+
+CLAIMS = _declare(
+    Claim(
+        key="forced_final",
+        number=1,
+        statement="Networks with BN end up fitting more of the corrupted samples.",
+        quantity="final accuracy on corrupted samples, BN minus plain",
+        unit="accuracy",
+        direction="above",
+        threshold=0.0,
+        least_n=3,
+        chapter=_FORCED,
+    ),
+    Claim(
+        key="forced_speed",
+        number=1,
+        statement="Networks with BN fit the corrupted samples sooner.",
+        quantity="epochs until half of the corrupted samples are fitted, plain minus BN",
+        unit="epochs",
+        direction="above",
+        threshold=0.0,
+        least_n=3,
+        chapter=_FORCED,
+    ),
+    Claim(
+        key="gradient_norm",
+        number=2,
+        statement="Corrupted samples have larger per-sample gradients with BN than without.",
+        quantity="Cliff's delta of per-sample gradient norms of corrupted samples, BN over plain",
+        unit="Cliff's delta",
+        direction="above",
+        threshold=0.0,
+        least_n=3,
+        chapter=None,
+    ),
+    Claim(
+        key="membership_clean",
+        number=3,
+        statement="Membership inference is stronger against BN even with no outliers.",
+        quantity="LiRA AUC, BN minus plain, no outliers",
+        unit="AUC",
+        direction="above",
+        threshold=0.0,
+        least_n=6,
+        chapter=None,
+    ),
+    Claim(
+        key="membership_1",
+        number=3,
+        statement="With 1 % outliers membership inference gains at least 3 AUC points from BN.",
+        quantity="LiRA AUC, BN minus plain, 1 % outliers",
+        unit="AUC",
+        direction="above",
+        threshold=0.03,
+        least_n=6,
+        chapter=None,
+    ),
+    Claim(
+        key="membership_5",
+        number=3,
+        statement="With 5 % outliers membership inference gains at least 4 AUC points from BN.",
+        quantity="LiRA AUC, BN minus plain, 5 % outliers",
+        unit="AUC",
+        direction="above",
+        threshold=0.04,
+        least_n=6,
+        chapter=None,
+    ),
+    Claim(
+        key="growth_factor",
+        number=4,
+        statement="BN multiplies the margin growth of a step by (gamma/sigma)^2.",
+        quantity="relative error of the predicted margin growth against autograd",
+        unit="relative error",
+        direction="below",
+        threshold=1e-10,
+        least_n=100,
+        chapter=_GROWTH,
+    ),
+    Claim(
+        key="ratio_above_one",
+        number=5,
+        statement="In trained networks gamma/sigma is above 1 in most channels.",
+        quantity="share of BN channels with gamma/sigma above 1",
+        unit="share",
+        direction="above",
+        threshold=0.5,
+        least_n=3,
+        chapter=None,
+    ),
+    Claim(
+        key="feedback",
+        number=6,
+        statement="Outliers drive gamma up, which speeds their own margin growth.",
+        quantity="outliers' share of the gradient of gamma, over their share of the samples",
+        unit="ratio",
+        direction="above",
+        threshold=1.0,
+        least_n=3,
+        chapter=None,
+    ),
+    Claim(
+        key="penalty",
+        number=7,
+        statement="Penalizing gamma/sigma lowers memorization at little cost in accuracy.",
+        quantity="final accuracy on corrupted samples, no penalty minus penalty, at a cost of at "
+        "most 1 point of test accuracy",
+        unit="accuracy",
+        direction="above",
+        threshold=0.0,
+        least_n=3,
+        chapter=None,
+    ),
+)

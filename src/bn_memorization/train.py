@@ -1,0 +1,237 @@
+"""One training loop for every model.
+
+A run is a pure function of its `TrainConfig`, the data set and the device: same machine, same
+device, one thread, same bits. The seed alone decides which images are drawn, which labels are
+flipped, the initial weights and the order of the batches, so that two arms with the same seed
+differ by their norm and nothing else.
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from bn_memorization import models
+from bn_memorization.corrupt import flip_labels
+from bn_memorization.data import Dataset, normalized
+from bn_memorization.errors import BadInput, Failure, check_choice
+
+# Raise when a change here, in models, corrupt or data alters what a run returns: records made by
+# an older version are then trained again.
+VERSION = 1
+
+OPTIMIZERS = ("sgd", "adam")
+SUBSETS = ("corrupted", "clean", "test")
+EVAL_BATCH = 512
+
+
+@dataclass(frozen=True)
+class TrainConfig:
+    """All that decides a run's result, beside the data and the machine.
+
+    `train_size` images are drawn; `noise_rate` of them get a wrong label. Clean and test curves
+    are measured on at most `eval_size` images each, corrupted ones on all. Raises BadInput for a
+    value out of range.
+    """
+
+    dataset: str
+    source: str
+    train_size: int
+    eval_size: int
+    arch: str
+    norm: str
+    noise_rate: float
+    seed: int
+    epochs: int
+    batch_size: int
+    optimizer: str
+    lr: float
+    momentum: float = 0.0
+    weight_decay: float = 0.0
+
+    def __post_init__(self):
+        check_choice("optimizer", self.optimizer, OPTIMIZERS)
+        check_choice("architecture", self.arch, models.ARCHITECTURES)
+        check_choice("norm", self.norm, models.NORMS)
+        for name in ("train_size", "eval_size", "epochs"):
+            _require(name, getattr(self, name), getattr(self, name) >= 1, "at least 1")
+        _require("batch_size", self.batch_size, self.batch_size >= 2, "at least 2")
+        _require("noise_rate", self.noise_rate, 0 <= self.noise_rate < 1, "in [0, 1)")
+        _require("lr", self.lr, self.lr > 0, "above 0")
+        _require("momentum", self.momentum, 0 <= self.momentum < 1, "in [0, 1)")
+        _require("weight_decay", self.weight_decay, self.weight_decay >= 0, "at least 0")
+
+    def describe(self) -> str:
+        """Return one line that tells this run from its neighbors."""
+        return (
+            f"{self.arch}/{self.norm} on {self.dataset}, "
+            f"{self.noise_rate:.0%} flipped, seed {self.seed}"
+        )
+
+
+@dataclass(frozen=True)
+class Run:
+    """A trained model's record: its config, its measurements and where they came from.
+
+    `arrays` holds, with E epochs (row 0 is before training), S = len(SUBSETS) and C corrupted
+    samples:
+
+    - `accuracy[E + 1, S]`, `loss[E + 1, S]`: eval mode, against the labels given in training for
+      `corrupted` and `clean`; NaN where a subset is empty.
+    - `fitted[E + 1, C]`: whether the model predicts the flipped label that it was given.
+    - `corrupted_row[C]`: the sample's row in the data set's training split.
+    - `true_label[C]`, `given_label[C]`.
+    """
+
+    config: TrainConfig
+    arrays: dict[str, np.ndarray]
+    meta: dict = field(default_factory=dict)
+
+    def curve(self, quantity: str, subset: str) -> np.ndarray:
+        """Return `accuracy` or `loss` of one subset, [E + 1]."""
+        return self.arrays[quantity][:, SUBSETS.index(subset)]
+
+
+@dataclass(frozen=True)
+class Sample:
+    """The images that one run trains on and is measured on, as tensors on its device."""
+
+    x: Tensor  # float32[N, C, H, W]
+    y: Tensor  # int64[N], with the flipped labels in place
+    subsets: dict[str, tuple[Tensor, Tensor]]
+    corrupted_row: np.ndarray
+    true_label: np.ndarray
+    given_label: np.ndarray
+
+
+def check_size(config: TrainConfig, data: Dataset) -> None:
+    """Raise BadInput when the config asks for more training images than the data set has."""
+    available = len(data.train.labels)
+    if config.train_size > available:
+        raise BadInput(
+            f"train_size={config.train_size}, but {data.name} ({data.source}) has {available} "
+            f"training images. Choose at most {available}, or source=auto for the full set."
+        )
+
+
+def draw(config: TrainConfig, data: Dataset, device: torch.device) -> Sample:
+    """Draw the run's training images and flip the labels of some, by `config.seed` alone.
+
+    Raises BadInput when more images are asked for than the data set has.
+    """
+    check_size(config, data)
+    available = len(data.train.labels)
+    # A stream of its own: flip_labels starts from the bare seed.
+    rows = np.random.default_rng([config.seed, 1]).permutation(available)[: config.train_size]
+    true = data.train.labels[rows].astype(np.int64)
+    given, corrupted = flip_labels(true, config.noise_rate, config.seed, len(data.classes))
+    clean = np.setdiff1d(np.arange(len(rows)), corrupted)[: config.eval_size]
+
+    train_images, test_images = normalized(data)
+    x = torch.from_numpy(train_images[rows]).to(device)
+    y = torch.from_numpy(given).to(device)
+    test_x = torch.from_numpy(test_images[: config.eval_size]).to(device)
+    test_y = torch.from_numpy(data.test.labels[: config.eval_size].astype(np.int64)).to(device)
+    return Sample(
+        x=x,
+        y=y,
+        subsets={
+            "corrupted": (x[corrupted], y[corrupted]),
+            "clean": (x[clean], y[clean]),
+            "test": (test_x, test_y),
+        },
+        corrupted_row=rows[corrupted],
+        true_label=true[corrupted],
+        given_label=given[corrupted],
+    )
+
+
+def make_optimizer(config: TrainConfig, model: nn.Module) -> torch.optim.Optimizer:
+    """Return the optimizer that the config names."""
+    if config.optimizer == "adam":
+        return torch.optim.Adam(model.parameters(), config.lr, weight_decay=config.weight_decay)
+    return torch.optim.SGD(
+        model.parameters(), config.lr, config.momentum, weight_decay=config.weight_decay
+    )
+
+
+def fit(config: TrainConfig, data: Dataset, *, device: str = "cpu") -> Run:
+    """Train one model and measure it before training and after every epoch.
+
+    Raises Failure, naming the run, when the loss stops being finite.
+    """
+    where = torch.device(device)
+    sample = draw(config, data, where)
+    model = models.build(
+        config.arch,
+        config.norm,
+        in_channels=data.channels,
+        image_size=data.image_size,
+        classes=len(data.classes),
+        seed=config.seed,
+    ).to(where, memory_format=torch.channels_last)  # a quarter faster on CPUs
+    optimizer = make_optimizer(config, model)
+    order = torch.Generator().manual_seed(config.seed)
+
+    measured = [measure(model, sample.subsets)]
+    for epoch in range(1, config.epochs + 1):
+        _train_epoch(model, optimizer, sample, config, order, epoch)
+        measured.append(measure(model, sample.subsets))
+    return Run(config, _arrays(measured, sample))
+
+
+def _train_epoch(model, optimizer, sample, config, order, epoch) -> None:
+    model.train()
+    shuffled = torch.randperm(len(sample.y), generator=order).to(sample.y.device)
+    losses = []
+    for batch in shuffled.split(config.batch_size):
+        if len(batch) < 2:
+            continue  # one sample has no batch variance; it is trained on in other epochs
+        optimizer.zero_grad(set_to_none=True)
+        loss = F.cross_entropy(model(sample.x[batch]), sample.y[batch])
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.detach())
+    if not torch.isfinite(torch.stack(losses)).all():
+        raise Failure(
+            f"The training loss stopped being finite in epoch {epoch} of {config.describe()}. "
+            f"Lower the learning rate (lr={config.lr})."
+        )
+
+
+@torch.inference_mode()
+def measure(model: nn.Module, subsets: dict[str, tuple[Tensor, Tensor]]) -> dict[str, tuple]:
+    """Return {subset: (loss[n], correct[n])} in eval mode, which changes no buffer."""
+    model.eval()
+    result = {}
+    for name, (x, y) in subsets.items():
+        chunks = [model(part) for part in x.split(EVAL_BATCH)] if len(x) else []
+        logits = torch.cat(chunks) if chunks else x.new_zeros((0, 1))
+        loss = F.cross_entropy(logits, y, reduction="none")
+        result[name] = (loss.cpu().numpy(), (logits.argmax(1) == y).cpu().numpy())
+    return result
+
+
+def _arrays(measured: list[dict[str, tuple]], sample: Sample) -> dict[str, np.ndarray]:
+    def means(part: int) -> np.ndarray:
+        return np.array([[_mean(m[name][part]) for name in SUBSETS] for m in measured])
+
+    return {
+        "loss": means(0),
+        "accuracy": means(1),
+        "fitted": np.stack([m["corrupted"][1] for m in measured]),
+        "corrupted_row": sample.corrupted_row,
+        "true_label": sample.true_label,
+        "given_label": sample.given_label,
+    }
+
+
+def _mean(values: np.ndarray) -> float:
+    return float(np.mean(values, dtype=np.float64)) if values.size else float("nan")
+
+
+def _require(name: str, value: object, holds: bool, allowed: str) -> None:
+    if not holds:
+        raise BadInput(f"{name}={value} is out of range: it must be {allowed}.")
