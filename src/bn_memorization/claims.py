@@ -1,7 +1,7 @@
 """The paper's claims, declared before any run: what is measured, and what decides.
 
-A claim names its quantity, the threshold that the quantity must pass and the least number of trained
-models. `judge` turns evidence into one of four verdicts; none of them is typed anywhere.
+A claim names its quantity, the threshold that the quantity must pass and the least number of
+trained models. `judge` turns evidence into one of four verdicts; none of them is typed anywhere.
 """
 
 import math
@@ -22,7 +22,7 @@ class Claim:
     """One claim of arXiv:2605.24420 and how it is judged.
 
     The claim holds where `quantity` lies `direction` ("above" or "below") `threshold`, in `unit`,
-    over at least `least_n` units. `chapter` is the notebook that tests it, None while there is none.
+    over at least `least_n` units. `chapter` is the notebook that tests it, None without one.
     """
 
     key: str
@@ -68,7 +68,8 @@ def judge_one(claim: Claim, evidence: Evidence) -> str:
 
     `reproduced` if the whole interval lies beyond the threshold, `partly` if the estimate does but
     the interval reaches back to it, `not reproduced` if the estimate does not, and `not testable at
-    this scale` with fewer than `least_n` units or no interval. Raises ValueError for a NaN estimate.
+    this scale` with fewer than `least_n` units or no interval. Raises ValueError if the estimate is
+    NaN.
     """
     if math.isnan(evidence.estimate):
         raise ValueError(f"{claim.key}: the estimate in {dict(evidence.where)} is NaN.")

@@ -11,7 +11,16 @@ from bn_memorization.models import PLAIN
 from bn_memorization.train import TrainConfig
 
 SHARED = (
-    "source train_size eval_size arch epochs batch_size optimizer lr momentum weight_decay".split()
+    "source",
+    "train_size",
+    "eval_size",
+    "arch",
+    "epochs",
+    "batch_size",
+    "optimizer",
+    "lr",
+    "momentum",
+    "weight_decay",
 )
 
 

@@ -1,8 +1,8 @@
 """A sample's own margin growth in one SGD step, measured on torch layers in float64.
 
 Linear(d, 1) -> BatchNorm1d(1) -> Linear(1, 1) with stored statistics, beside its plain twin
-Linear(d, 1) -> Linear(1, 1), both with the logistic loss softplus(-phi). Autograd takes the gradient
-and torch's SGD the step; nothing of the derivation in `theory` is used but its last formula.
+Linear(d, 1) -> Linear(1, 1), both with the logistic loss softplus(-phi). Autograd takes the
+gradient and torch's SGD the step; of `theory` only the derived formula is used, to predict.
 """
 
 import math

@@ -3,13 +3,15 @@
 All functions are pure and take finished runs; two arms are paired by seed.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 import pandas as pd
 
-from bn_memorization.claims import Evidence
+from bn_memorization.claims import Evidence, Verdict
+from bn_memorization.data import Dataset
 from bn_memorization.models import PLAIN
+from bn_memorization.report import count, span
 from bn_memorization.stats import epochs_until, paired_gap
 from bn_memorization.train import SUBSETS, Run
 
@@ -84,3 +86,59 @@ def compare(
         where = dict(zip(CELL, key, strict=True))
         evidence.append(Evidence.from_gap(where, paired_gap(first, second)))
     return evidence
+
+
+def final_accuracies(runs: Iterable[Run]) -> pd.DataFrame:
+    """Return the mean final accuracy over seeds, a row a setting and arm, a column a subset."""
+    last = curves(runs)
+    last = last[last.epoch == last.epoch.max()]
+    means = last.pivot_table(
+        index=[*CELL, "norm"], columns="subset", values="accuracy", sort=False, observed=True
+    )
+    return means[list(SUBSETS)].reset_index().rename_axis(columns=None)
+
+
+def example(runs: Sequence[Run], norm: str) -> Run:
+    """Return the first run with `norm` at the highest noise rate among the runs."""
+    highest = max(run.config.noise_rate for run in runs)
+    return next(r for r in runs if r.config.norm == norm and r.config.noise_rate == highest)
+
+
+def flipped_samples(run: Run, data: Dataset, limit: int) -> dict[str, Sequence]:
+    """Return the first flipped samples of a run, as `figures.contact_sheet` takes them.
+
+    `images`, `titles` (given label, true label in brackets), and `marked`: whether the model
+    predicts the given label after its last epoch.
+    """
+    record = run.arrays
+    labels = zip(record["given_label"][:limit], record["true_label"][:limit], strict=True)
+    return {
+        "images": data.train.images[record["corrupted_row"][:limit]],
+        "titles": [f"{data.classes[given]}\n({data.classes[true]})" for given, true in labels],
+        "marked": record["fitted"][-1][:limit],
+    }
+
+
+def censoring(runs: Sequence[Run]) -> str:
+    """Return a sentence on how many runs never fitted half of their corrupted samples."""
+    slow = sum(never_half_fitted(run) for run in runs)
+    plain = sum(never_half_fitted(run) for run in runs if run.config.norm == PLAIN)
+    if not slow:
+        return "Every model fitted half of its flipped samples at some epoch: no time is cut off."
+    return (
+        f"{slow} of {len(runs)} models, {plain} of them plain, never fitted half of their flipped "
+        "samples. Each counts with its last epoch, which understates how slow it is."
+    )
+
+
+def answer(final: Verdict, speed: Verdict, arm: str) -> str:
+    """Return the chapter's answer in two plain sentences, from its two verdicts."""
+    ahead = sum(item.estimate > 0 for item in final.evidence)
+    sooner = sum(item.estimate > 0 for item in speed.evidence)
+    settings = count(len(final.evidence), "setting")
+    return (
+        f"After the last epoch the network with {arm} fits more flipped labels than the plain one "
+        f"in {ahead} of {settings}: the gap runs from {span(final.evidence, 'accuracy')} "
+        f"({final.word}). It fits half of them sooner in {sooner} of {len(speed.evidence)}, by "
+        f"{span(speed.evidence, 'epochs')} ({speed.word})."
+    )

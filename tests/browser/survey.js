@@ -51,7 +51,10 @@ async () => {
     headings: [...document.querySelectorAll("h1")].filter(shown).map((e) => e.innerText.trim()),
     formulas: article.querySelectorAll(".math").length,
     typeset: article.querySelectorAll(".math mjx-container").length,
-    broken: [...article.querySelectorAll("[data-mml-node=merror]")].map((e) => e.textContent),
+    // MathJax shows an error in a box of its own, and a macro that it does not know in red.
+    broken: [...article.querySelectorAll("[data-mjx-error], mjx-container [fill=red]")].map(
+      (e) => e.closest(".math").id || e.closest("p, td, div").textContent.trim().slice(0, 60),
+    ),
     prose: prose.textContent,
     figures,
     texts,

@@ -5,16 +5,14 @@ also lie there as cifar10.npz, which holds the decoded arrays and no pickle.
 """
 
 import struct
-import warnings
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 
-from bn_memorization.catalog import ARRAYS, Dataset, DatasetInfo, Split, check_sum
+from bn_memorization.catalog import ARRAYS, Dataset, DatasetInfo, Split, check_sum, split_sums
 from bn_memorization.catalog import dataset as put_together
-from bn_memorization.catalog import split_sums
 from bn_memorization.errors import BadInput
 
 IDX_FOLDERS = {"mnist": "MNIST/raw", "fashion_mnist": "FashionMNIST/raw"}
@@ -131,8 +129,9 @@ def read_idx(path: Path, shape: tuple[int, ...]) -> np.ndarray:
     header = content[:length].tobytes()
     if header[:4] != bytes((0, 0, 8, len(shape))):
         raise BadInput(
-            f"{path} is no idx file of {len(shape)} dimensions of bytes: it starts with "
-            f"{header[:4].hex() or 'nothing'}, and must start with 000008{len(shape):02x}. {_ADVICE}"
+            f"{path} is no idx file of bytes in {len(shape)} dimensions: it starts with "
+            f"{header[:4].hex() or 'nothing'}, and must start with 000008{len(shape):02x}. "
+            f"{_ADVICE}"
         )
     if len(header) < length:
         raise BadInput(f"{path} ends inside its header, after {len(header)} bytes. {_ADVICE}")
@@ -147,7 +146,7 @@ def read_idx(path: Path, shape: tuple[int, ...]) -> np.ndarray:
 
 def _read_npz(path: Path) -> dict[str, np.ndarray]:
     try:
-        with np.load(path, allow_pickle=False) as arrays:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
             return {name: arrays[name] for name in ARRAYS}
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
         raise BadInput(f"{path} cannot be read: {error}. {_ADVICE}") from error
@@ -165,12 +164,9 @@ def _read_batches(info: DatasetInfo, root: Path) -> dict[str, np.ndarray]:
     for name, md5 in listed:
         path = root / cifar.base_folder / name
         check_sum(str(path), calculate_md5(path), md5, _ADVICE, kind="md5")
-    with warnings.catch_warnings():
-        # The batches were pickled in 2009 with a dtype whose align is the number 0.
-        warnings.filterwarnings("ignore", message=r"dtype\(\): align should be passed as")
-        parts = {"train": cifar(root, train=True), "test": cifar(root, train=False)}
     arrays = {}
-    for part, loaded in parts.items():
+    for part in ("train", "test"):
+        loaded = cifar(root, train=part == "train")
         arrays[f"{part}_images"] = np.ascontiguousarray(loaded.data)
         arrays[f"{part}_labels"] = np.array(loaded.targets, np.uint8)
     return arrays

@@ -1,0 +1,58 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # Claims scoreboard
+#
+# Each claim of {cite:t}`doan2026batch`, what decides it, and what the chapters of this build
+# found. The thresholds were declared in `src/bn_memorization/claims.py` before any run. A verdict is
+# computed from the intervals: [notation](../notation.md) says how.
+
+# %% tags=["parameters", "remove-cell"]
+profile = "quick"
+
+# %% tags=["remove-cell"]
+from IPython.display import Markdown
+from myst_nb import glue
+
+from bn_memorization import scoreboard
+
+results = scoreboard.collect()
+glue("scoreboard_text", scoreboard.summary(results), display=False)
+
+# %% tags=["remove-input"]
+Markdown(scoreboard.summary(results))
+
+# %% [markdown]
+# ## The claims
+
+# %% tags=["remove-input"]
+scoreboard.overview(results)
+
+# %% [markdown]
+# ## Every setting that was tried
+#
+# One row for each claim, data set, architecture and share of flipped labels, with the profile that it
+# was run at.
+
+# %% tags=["remove-input"]
+scoreboard.settings(results)
+
+# %% [markdown]
+# ## What decides a verdict
+#
+# - **reproduced**: the whole interval lies beyond the claim's threshold.
+# - **partly**: the estimate does, but its interval reaches back to the threshold; or the settings of
+#   one claim disagree.
+# - **not reproduced**: the estimate does not lie beyond the threshold.
+# - **not testable at this scale**: fewer trained models than the claim asks for.
+# - **no chapter yet**: this book does not test the claim so far.

@@ -1,0 +1,156 @@
+"""The whole book: what is out of date is run again, in order, and the pages are built from it."""
+
+import shutil
+import tempfile
+import time
+from collections.abc import Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from bn_memorization import fingerprint, paths, site
+from bn_memorization.errors import BadInput
+
+LEAST_FREE = 500 * 2**20  # bytes; a book with its run records takes a fifth of it
+
+
+def target_of(name: str) -> Path:
+    """Return where the executed notebook of a chapter lies."""
+    return paths.chapters() / f"{name}.ipynb"
+
+
+def stale(profile: str) -> dict[str, str]:
+    """Return {name: hash} of the chapters, and the scoreboard, that are not up to date, in order.
+
+    Raises BadInput for an unknown profile.
+    """
+    wanted = {name: fingerprint.of_chapter(name, profile) for name in fingerprint.chapters()}
+    wanted[fingerprint.SCOREBOARD] = fingerprint.of_scoreboard(profile)
+    return {n: mark for n, mark in wanted.items() if fingerprint.mark_of(target_of(n)) != mark}
+
+
+def build(profile: str) -> None:
+    """Bring the book up to date and say where the time went; do nothing if it is.
+
+    Every chapter's parameters are checked before the first one runs. When a chapter fails, the
+    book, then out of date, is taken away. Raises BadInput and Failure as the chapters do.
+    """
+    with _alone():
+        todo = stale(profile)
+        if not todo and site.stamp_of(site.folder()) == fingerprint.of_site():
+            print(f"Nothing to do: the book ({profile}) is up to date. {first_page()}")
+            return
+        check_folders()
+        seconds = _run(todo, profile)
+        start = time.perf_counter()
+        _remove_stray()
+        site.build(paths.root(), site.folder(), fingerprint.of_site())
+        seconds["pages"] = time.perf_counter() - start
+        _report(seconds)
+        print(f"The book ({profile}) is ready. {first_page()}")
+
+
+def _run(todo: Mapping[str, str], profile: str) -> dict[str, float]:
+    if not todo:
+        return {}
+    from bn_memorization import chapter  # seconds of imports, only when something has to run
+
+    plans = {name: chapter.plan(name, profile) for name in todo}
+    seconds = {}
+    for name, mark in todo.items():
+        print(f"{name} ({profile})", flush=True)
+        start = time.perf_counter()
+        try:
+            chapter.execute(plans[name], target_of(name), mark)
+        except BaseException:
+            shutil.rmtree(site.folder(), ignore_errors=True)
+            raise
+        seconds[name] = time.perf_counter() - start
+    return seconds
+
+
+def rerun(name: str, profile: str, given: Mapping[str, str]) -> None:
+    """Run one chapter with other parameters, onto pages of its own beside the book's.
+
+    The book and its chapters stay as they are. Raises BadInput and Failure as the chapter does.
+    """
+    from bn_memorization import chapter
+
+    planned = chapter.plan(name, profile, given)
+    check_folders()
+    folder = paths.build() / "reruns" / "-".join([name, profile, *sorted(_words(given))])
+    start = time.perf_counter()
+    executed = folder / f"{name}.ipynb"
+    chapter.execute(planned, executed, mark="rerun")
+    with tempfile.TemporaryDirectory() as staged:
+        page = site.stage(executed, Path(staged))
+        # Not strict: links to chapters that this small book does not have are no error.
+        site.build(Path(staged), folder / "html", mark="rerun", strict=False)
+    _report({name: time.perf_counter() - start})
+    print(f"{name} with your parameters is ready. {folder / 'html' / page}.html")
+
+
+def _words(given: Mapping[str, str]) -> list[str]:
+    kept = {name: "".join(c for c in v if c.isalnum() or c in "._,") for name, v in given.items()}
+    return [f"{name}={value}" for name, value in kept.items()]
+
+
+def first_page() -> str:
+    """Return the path of the book's first page."""
+    return str(site.folder() / "index.html")
+
+
+def check_folders() -> None:
+    """Raise BadInput if a folder to be written to cannot be, or its disk is full."""
+    for folder in (paths.runs(), paths.chapters(), paths.build()):
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=folder):
+                pass
+            free = shutil.disk_usage(folder).free
+        except OSError as error:
+            raise BadInput(
+                f"Cannot write to {folder}: {error.strerror}. Make it writable, or set "
+                "BN_MEMORIZATION_RUNS to another folder for the run records."
+            ) from error
+        if free < LEAST_FREE:
+            raise BadInput(
+                f"The disk of {folder} has {free >> 20} MB left; {LEAST_FREE >> 20} MB are needed."
+            )
+
+
+def clean() -> None:
+    """Remove what can be made again: executed chapters and built pages. Run records stay."""
+    for folder in (paths.chapters(), paths.build()):
+        shutil.rmtree(folder, ignore_errors=True)
+    print(f"Removed {paths.chapters()} and {paths.build()}. Run records stay in {paths.runs()}.")
+
+
+def _remove_stray() -> None:
+    known = {*fingerprint.chapters(), fingerprint.SCOREBOARD}
+    for path in paths.chapters().glob("*.ipynb"):
+        if path.stem not in known:
+            path.unlink()
+
+
+@contextmanager
+def _alone():
+    paths.build().mkdir(parents=True, exist_ok=True)
+    lock = FileLock(paths.build() / ".lock")
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        print("Another build is at work; waiting for it to end.", flush=True)
+        lock.acquire()
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def _report(seconds: Mapping[str, float]) -> None:
+    print("Where the time went:")
+    for name, spent in seconds.items():
+        print(f"  {spent:7.1f} s  {name}")
+    print(f"  {sum(seconds.values()):7.1f} s  in all")

@@ -1,0 +1,132 @@
+"""One chapter: parameters checked, runs trained, notebook executed, result moved into place."""
+
+import ast
+import os
+import re
+import sys
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import jupytext
+import nbformat
+import papermill
+from nbformat import NotebookNode
+from papermill.exceptions import PapermillExecutionError
+
+from bn_memorization import experiments, fingerprint, parameters, paths, runs
+from bn_memorization.errors import BadInput, Failure, check_choice
+
+KERNEL = {"name": "python3", "display_name": "Python 3", "language": "python"}
+RECORD = "application/papermill.record/text/plain"  # what glue(..., display=False) writes
+ADDRESS = re.compile(r" at 0x[0-9a-f]+")
+ANSI = re.compile(r"\x1b\[[0-9;]*m")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A chapter ready to run: its notebook with the parameters in place, all checked."""
+
+    name: str
+    profile: str
+    parameters: dict[str, object]
+    notebook: NotebookNode
+
+
+def plan(name: str, profile: str, given: Mapping[str, object] | None = None) -> Plan:
+    """Read a chapter, check its parameters and put them into its parameters cell.
+
+    `given` goes over the profile's settings, and these over the notebook's own. Raises BadInput for
+    an unknown chapter or profile, and for parameters as `parameters.check` does.
+    """
+    check_choice("chapter", name, [*fingerprint.chapters(), fingerprint.SCOREBOARD])
+    if "profile" in (given or {}):
+        raise BadInput("profile is not a parameter to set by name: use PROFILE or --profile.")
+    path = paths.notebooks() / f"{name}.py"
+    notebook = jupytext.reads(path.read_text(), fmt="py:percent")
+    cell = _parameters_cell(notebook, path)
+    defaults = parameters.declared(cell.source)
+    settings = fingerprint.of_profile(profile, name)
+    values = parameters.check(name, defaults, settings, given or {})
+    cell.source = parameters.assign(cell.source, values)
+    notebook.metadata["kernelspec"] = KERNEL
+    return Plan(name, profile, values, notebook)
+
+
+def _parameters_cell(notebook: NotebookNode, path: Path) -> NotebookNode:
+    tagged = [c for c in notebook.cells if "parameters" in c.metadata.get("tags", [])]
+    if len(tagged) != 1:
+        raise BadInput(f"{path} has {len(tagged)} cells tagged parameters; it must have one.")
+    return tagged[0]
+
+
+def execute(planned: Plan, target: Path, mark: str) -> None:
+    """Train the chapter's missing runs, execute its notebook and move the result to `target`.
+
+    `mark` is kept in the result and found by `fingerprint.mark_of`. Raises Failure with the cell's
+    traceback when a cell fails; then `target` is gone, and the notebook as far as it came lies in
+    the build folder.
+    """
+    target.unlink(missing_ok=True)
+    runs.run_all(experiments.CHAPTERS.get(planned.name, experiments.none)(planned.parameters))
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".executing-", dir=target.parent) as folder:
+        source, result = Path(folder, "source.ipynb"), Path(folder, "result.ipynb")
+        nbformat.write(planned.notebook, source)
+        _run_kernel(planned, source, result)
+        notebook = stable(nbformat.read(result, as_version=4))
+        notebook.metadata[fingerprint.MARK] = {"made_from": mark, "parameters": planned.parameters}
+        nbformat.write(notebook, result)
+        os.replace(result, target)
+
+
+def _run_kernel(planned: Plan, source: Path, result: Path) -> None:
+    # No other environment's kernel and no reader's own IPython settings shall have a part in it.
+    os.environ["JUPYTER_PATH"] = str(Path(sys.prefix, "share", "jupyter"))
+    os.environ["IPYTHONDIR"] = str(source.parent / "ipython")
+    try:
+        papermill.execute_notebook(
+            source,
+            result,
+            kernel_name=KERNEL["name"],
+            cwd=paths.root(),
+            extra_arguments=["--log-level=ERROR"],  # or it warns of loopback sockets every time
+        )
+    except PapermillExecutionError as error:
+        failed = paths.build() / "failed" / f"{planned.name}.ipynb"
+        failed.parent.mkdir(parents=True, exist_ok=True)
+        os.replace(result, failed)
+        traceback = ANSI.sub("", "\n".join(error.traceback))
+        raise Failure(
+            f"{traceback}\nChapter {planned.name} failed in cell {error.exec_count} "
+            f"({error.ename}); the notebook as far as it came is {failed}."
+        ) from error
+
+
+def stable(notebook: NotebookNode) -> NotebookNode:
+    """Return the notebook without what differs from one execution to the next."""
+    notebook.metadata.pop("papermill", None)
+    for number, cell in enumerate(notebook.cells):
+        cell.id = f"cell-{number:03}"
+        for name in ("papermill", "execution"):
+            cell.metadata.pop(name, None)
+        for output in cell.get("outputs", []):
+            for kind, text in output.get("data", {}).items():
+                if kind.startswith("text/") and isinstance(text, str):
+                    output.data[kind] = ADDRESS.sub("", text)
+    return notebook
+
+
+def glued(path: Path, key: str) -> str:
+    """Return the text that an executed notebook glued under `key`.
+
+    Raises Failure when the notebook or the key is not there.
+    """
+    if not path.is_file():
+        raise Failure(f"{path} is not there. Run `make book` first.")
+    for cell in nbformat.read(path, as_version=4).cells:
+        for output in cell.get("outputs", []):
+            if output.get("metadata", {}).get("scrapbook", {}).get("name") == key:
+                return ast.literal_eval(output.data[RECORD])
+    raise Failure(f"{path} glues nothing under {key!r}.")

@@ -1,0 +1,79 @@
+"""The command line: the Makefile's verbs for those without make."""
+
+import argparse
+import subprocess
+import sys
+
+from bn_memorization import __version__, book, paths
+from bn_memorization.errors import BadInput, Failure
+
+DEFAULT_PROFILE = "quick"
+
+
+def parser() -> argparse.ArgumentParser:
+    """Return the parser of all verbs."""
+    top = argparse.ArgumentParser(prog="bn-memorization", description="Build and rerun the book.")
+    top.add_argument("--version", action="version", version=__version__)
+    verbs = top.add_subparsers(dest="verb", metavar="VERB", required=True)
+
+    verb = verbs.add_parser("book", help="run what is out of date and build the pages")
+    verb.add_argument("--profile", default=DEFAULT_PROFILE, help="default: %(default)s")
+    verb.set_defaults(call=lambda asked: book.build(asked.profile))
+
+    verb = verbs.add_parser("chapter", help="rerun one chapter with other parameters")
+    verb.add_argument("name", help="such as 01_forced_memorization")
+    verb.add_argument("parameters", nargs="*", metavar="NAME=VALUE")
+    verb.add_argument("--profile", default=DEFAULT_PROFILE, help="default: %(default)s")
+    verb.set_defaults(call=_chapter)
+
+    verb = verbs.add_parser("data", help="fetch full data sets (without names: all)")
+    verb.add_argument("names", nargs="*", metavar="DATASET")
+    verb.set_defaults(call=_data)
+
+    verb = verbs.add_parser("test", help="run the tests")
+    verb.set_defaults(call=lambda asked: _tool("pytest"))
+    verb = verbs.add_parser("lint", help="check form and style")
+    verb.set_defaults(call=_lint)
+    verb = verbs.add_parser("clean", help="remove executed chapters and built pages")
+    verb.set_defaults(call=lambda asked: book.clean())
+    return top
+
+
+def _chapter(asked: argparse.Namespace) -> None:
+    from bn_memorization import parameters  # seconds of imports that the other verbs do not need
+
+    book.rerun(asked.name, asked.profile, parameters.of_command_line(asked.parameters))
+
+
+def _data(asked: argparse.Namespace) -> None:
+    from bn_memorization import data
+
+    data.fetch(asked.names or list(data.DATASETS))
+
+
+def _lint(asked: argparse.Namespace) -> None:
+    _tool("ruff", "check", ".")
+    _tool("ruff", "format", "--check", ".")
+
+
+def _tool(module: str, *arguments: str) -> None:
+    status = subprocess.run([sys.executable, "-m", module, *arguments], cwd=paths.root()).returncode
+    if status:
+        raise Failure(f"{module} found something to mend (exit status {status}).")
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run one verb; return 0, 2 for bad input or 1 for a failure, with one message on stderr."""
+    asked = parser().parse_args(arguments)
+    try:
+        asked.call(asked)
+    except BadInput as error:
+        print(f"bn-memorization: {error}", file=sys.stderr)
+        return 2
+    except (Failure, OSError) as error:
+        print(f"bn-memorization: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("\nbn-memorization: stopped. Finished models are kept.", file=sys.stderr)
+        return 1
+    return 0

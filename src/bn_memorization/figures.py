@@ -1,0 +1,198 @@
+"""Every picture of the book: one function a kind. Color means arm, in all of them."""
+
+from collections.abc import Sequence
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import seaborn as sns
+from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator, PercentFormatter
+from matplotlib_inline.backend_inline import set_matplotlib_formats
+
+from bn_memorization.claims import Evidence, Verdict
+from bn_memorization.models import PLAIN
+from bn_memorization.report import name
+from bn_memorization.stats import mean_interval
+
+TREATED_COLOR, PLAIN_COLOR = "#D55E00", "#0072B2"  # Okabe and Ito: told apart by all readers
+INK = "#24272b"  # for what is no arm
+WIDTH = 8.0  # inches; the text column
+
+
+def use_style() -> None:
+    """Set the look of all figures: SVG, quiet axes, the same bytes for the same picture."""
+    sns.set_theme(style="whitegrid", context="notebook", font_scale=0.9)
+    plt.rcParams |= {
+        "axes.spines.top": False,
+        "axes.spines.right": False,
+        "axes.titlesize": "medium",
+        "figure.dpi": 100,
+        "legend.frameon": False,
+        "svg.hashsalt": "bn_memorization",
+    }
+    set_matplotlib_formats("svg", metadata={"Date": None})
+
+
+def color(norm: str) -> str:
+    """Return an arm's color."""
+    return PLAIN_COLOR if norm == PLAIN else TREATED_COLOR
+
+
+def setting(where: dict) -> str:
+    """Return one line that names a setting, such as "MNIST, LeNet, 5 % flipped"."""
+    return ", ".join(
+        f"{100 * value:g} % flipped" if key == "noise_rate" else name(str(value))
+        for key, value in where.items()
+    )
+
+
+def learning_curves(curves: pd.DataFrame, subset: str, quantity: str, profile: str) -> Figure:
+    """Draw a quantity of one subset against epochs: a column a data set, a row a noise rate.
+
+    `curves` is that of `memorization.curves`. Thin lines are single models; the thick line is
+    their mean and the band its 95 % t interval over seeds.
+    """
+    frame = curves[curves.subset == subset]
+    rows, columns = sorted(frame.noise_rate.unique()), list(frame.dataset.unique())
+    figure, axes = plt.subplots(
+        len(rows),
+        len(columns),
+        figsize=(WIDTH, 0.6 + 2.4 * len(rows)),
+        sharex=True,
+        sharey=True,
+        squeeze=False,
+        layout="constrained",
+    )
+    for i, rate in enumerate(rows):
+        for j, dataset in enumerate(columns):
+            panel = frame[(frame.noise_rate == rate) & (frame.dataset == dataset)]
+            axis = axes[i, j]
+            for norm, lines in panel.groupby("norm", sort=False):
+                _band(axis, lines.pivot(index="epoch", columns="seed", values=quantity), norm)
+            axis.set_title(f"{name(dataset)}, {100 * rate:g} % flipped")
+            axis.xaxis.set_major_locator(MaxNLocator(integer=True))
+            axis.legend()
+            if quantity == "accuracy":
+                axis.set_ylim(-0.03, 1.03)
+                axis.yaxis.set_major_formatter(PercentFormatter(1.0))
+            else:
+                axis.set_ylim(bottom=0)
+    names = {"accuracy": f"accuracy on {subset}", "loss": f"loss on {subset} (nats)"}
+    figure.supylabel(names[quantity], fontsize="medium")
+    figure.supxlabel("epoch", fontsize="medium")
+    return _signed(figure, profile)
+
+
+def _band(axis: plt.Axes, lines: pd.DataFrame, norm: str) -> None:
+    """Draw models as thin lines and their mean with its interval; `lines` is [epoch, seed]."""
+    gaps = [mean_interval(row) for row in lines.to_numpy()]
+    axis.plot(lines.index, lines.to_numpy(), color=color(norm), lw=0.6, alpha=0.5)
+    axis.plot(
+        lines.index,
+        [gap.estimate for gap in gaps],
+        color=color(norm),
+        lw=2,
+        ls="--" if norm == PLAIN else "-",
+        label=f"{name(norm)} (n = {lines.shape[1]})",
+    )
+    low, high = [gap.low for gap in gaps], [gap.high for gap in gaps]
+    axis.fill_between(lines.index, low, high, color=color(norm), alpha=0.15, lw=0)
+
+
+def forest(
+    verdicts: Sequence[Verdict], scales: Sequence[float], units: Sequence[str], profile: str
+) -> Figure:
+    """Draw each verdict's gaps with their intervals, a panel a claim, the threshold dashed.
+
+    Values are multiplied by the claim's scale and labeled with its unit.
+    """
+    height = 1.2 + 0.35 * max(len(verdict.evidence) for verdict in verdicts)
+    figure, axes = plt.subplots(
+        1, len(verdicts), figsize=(WIDTH, height), sharey=True, squeeze=False, layout="constrained"
+    )
+    for axis, verdict, scale, unit in zip(axes[0], verdicts, scales, units, strict=True):
+        for place, item in enumerate(reversed(verdict.evidence)):
+            _interval(axis, item, place, scale)
+        labels = [f"{setting(item.where)} (n = {item.n})" for item in reversed(verdict.evidence)]
+        axis.set_yticks(range(len(labels)), labels)
+        axis.axvline(scale * verdict.claim.threshold, color=INK, ls="--", lw=1)
+        axis.set_xlabel(unit)
+        axis.margins(y=0.25)
+    return _signed(figure, profile)
+
+
+def _signed(figure: Figure, profile: str) -> Figure:
+    """Write the profile into the corner, and leave it to the cell to show the figure once."""
+    figure.text(1, 0, f"profile: {profile}", ha="right", va="bottom", fontsize=7, color="0.4")
+    plt.close(figure)
+    return figure
+
+
+def _interval(axis: plt.Axes, item: Evidence, place: int, scale: float) -> None:
+    axis.plot([scale * item.low, scale * item.high], [place, place], color=INK, lw=2)
+    axis.plot(scale * item.estimate, place, "o", color=INK)
+
+
+def contact_sheet(
+    images: np.ndarray,
+    titles: Sequence[str],
+    marked: Sequence[bool],
+    profile: str,
+    columns: int = 8,
+) -> Figure:
+    """Draw images [N, H, W] or [N, H, W, 3] in a grid, each under its title, some framed.
+
+    A thick frame in the color of the treated arm stands around the marked ones.
+    """
+    rows = -(-len(images) // columns)
+    figure, axes = plt.subplots(
+        rows, columns, figsize=(WIDTH, 1.35 * rows), squeeze=False, layout="constrained"
+    )
+    for axis in axes.flat[len(images) :]:
+        axis.remove()
+    for axis, image, title, mark in zip(axes.flat, images, titles, marked, strict=False):
+        axis.imshow(image, cmap="gray_r" if image.ndim == 2 else None, interpolation="nearest")
+        axis.set(xticks=[], yticks=[])
+        axis.set_title(title, fontsize="x-small", color="black")
+        for spine in axis.spines.values():
+            spine.set(visible=True, color=TREATED_COLOR if mark else "0.8", lw=3 if mark else 0.8)
+    return _signed(figure, profile)
+
+
+def scatter_identity(
+    frame: pd.DataFrame,
+    x: str,
+    y: str,
+    *,
+    xlabel: str,
+    ylabel: str,
+    profile: str,
+    log: bool = False,
+    note: str = "",
+) -> Figure:
+    """Draw column `y` against column `x`, both positive if `log`, with the line y = x.
+
+    Both axes have the same limits, so that the line is the diagonal; `note` stands in the corner.
+    """
+    figure, axes = plt.subplots(figsize=(5.2, 5.2), layout="constrained")
+    axes.set_aspect("equal")
+    if log:
+        axes.set(xscale="log", yscale="log")
+    axes.scatter(frame[x], frame[y], s=26, facecolor="none", edgecolor=INK, linewidth=0.9)
+    limits = (
+        min(axes.get_xlim()[0], axes.get_ylim()[0]),
+        max(axes.get_xlim()[1], axes.get_ylim()[1]),
+    )
+    axes.plot(limits, limits, color=INK, linewidth=0.8, linestyle="--", zorder=0)
+    axes.set(xlim=limits, ylim=limits, xlabel=xlabel, ylabel=ylabel)
+    if log:
+        for axis in (axes.xaxis, axes.yaxis):
+            axis.set_major_locator(LogLocator(numticks=8))
+            axis.set_minor_locator(NullLocator())
+    halfway = 0.62
+    axes.annotate("equal", (halfway, halfway), xycoords="axes fraction", xytext=(8, -14),
+                  textcoords="offset points", color=INK)  # fmt: skip
+    paper = {"facecolor": "white", "edgecolor": "none", "pad": 2}
+    axes.annotate(note, (0.03, 0.96), xycoords="axes fraction", va="top", color=INK, bbox=paper)
+    return _signed(figure, profile)

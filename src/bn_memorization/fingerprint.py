@@ -1,0 +1,128 @@
+"""What a chapter and the book depend on, as hashes of contents: times of files lie.
+
+Nothing heavy is imported here, so that finding nothing to do takes no time.
+"""
+
+import ast
+import hashlib
+import json
+import platform
+from collections.abc import Iterable
+from pathlib import Path
+
+import yaml
+
+from bn_memorization import paths
+from bn_memorization.errors import BadInput, check_choice
+
+PACKAGE = "bn_memorization"
+SCOREBOARD = "scoreboard"
+MARK = "bn_memorization"  # where an executed notebook's metadata holds what made it
+
+
+def chapters() -> list[str]:
+    """Return the names of the book's chapters, in order."""
+    return sorted(path.stem for path in paths.notebooks().glob("[0-9][0-9]_*.py"))
+
+
+def profiles() -> list[str]:
+    """Return the names of the profiles there are."""
+    return sorted(path.stem for path in paths.profiles().glob("*.yml"))
+
+
+def of_profile(profile: str, chapter: str) -> dict[str, object]:
+    """Return what a profile's file sets for a chapter, its own name included.
+
+    Raises BadInput for an unknown profile or a file that is not such a mapping.
+    """
+    check_choice("profile", profile, profiles())
+    path = paths.profiles() / f"{profile}.yml"
+    try:
+        content = yaml.safe_load(path.read_text())
+    except yaml.YAMLError as error:
+        raise BadInput(f"{path} is not YAML: {error}") from None
+    if not isinstance(content, dict):
+        raise BadInput(f"{path} must map chapters to parameters, such as 'epochs: 5'.")
+    settings = content.get(chapter) or {}
+    if not isinstance(settings, dict):
+        raise BadInput(f"{path}: {chapter} must map parameter names to values.")
+    return settings | {"profile": profile}
+
+
+def modules_used(source: str) -> set[Path]:
+    """Return the files of this package that a source text imports, directly or through others."""
+    package = paths.root() / "src" / PACKAGE
+    found: set[Path] = set()
+    todo = [source]
+    while todo:
+        for name in _imported(ast.parse(todo.pop())):
+            path = package / f"{name}.py"
+            if path not in found and path.is_file():
+                found.add(path)
+                todo.append(path.read_text())
+    return found
+
+
+def _imported(tree: ast.Module) -> Iterable[str]:
+    yield "__init__"
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module == PACKAGE:
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith(f"{PACKAGE}."):
+            yield node.module.split(".")[1]
+        elif isinstance(node, ast.Import):
+            yield from (
+                alias.name.split(".")[1]
+                for alias in node.names
+                if alias.name.startswith(f"{PACKAGE}.")
+            )
+
+
+def of_chapter(name: str, profile: str) -> str:
+    """Return the hash of all that a chapter's executed notebook depends on.
+
+    Its text, its parameters, the modules that it imports, the runs it asks for, the embedded data,
+    the lock and the Python version. Raises BadInput for an unknown profile.
+    """
+    notebook = paths.notebooks() / f"{name}.py"
+    source = notebook.read_text()
+    files = [
+        notebook,
+        paths.root() / "requirements.lock",
+        paths.embedded() / "manifest.json",
+        *modules_used(source),
+    ]
+    settings = json.dumps(of_profile(profile, name), sort_keys=True, default=str)
+    return _hash(files, settings, platform.python_version())
+
+
+def of_scoreboard(profile: str) -> str:
+    """Return the hash of what the scoreboard depends on: as a chapter, and every chapter."""
+    others = [of_chapter(name, profile) for name in chapters()]
+    return _hash([], of_chapter(SCOREBOARD, profile), *others)
+
+
+def of_site() -> str:
+    """Return the hash of all that the built pages depend on: prose, settings, executed chapters."""
+    root, book = paths.root(), paths.book()
+    files = [path for path in book.rglob("*") if path.is_file() and "__pycache__" not in path.parts]
+    settings = [root / name for name in ("_config.yml", "_toc.yml", "requirements.lock")]
+    return _hash([*files, *settings], platform.python_version())
+
+
+def mark_of(path: Path) -> str | None:
+    """Return the hash that an executed notebook says it was made from, or None without one."""
+    try:
+        return json.loads(path.read_text())["metadata"][MARK]["made_from"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _hash(files: Iterable[Path], *texts: str) -> str:
+    digest = hashlib.sha256()
+    for path in sorted(files):
+        digest.update(f"\0{path.relative_to(paths.root())}\0".encode())
+        digest.update(hashlib.sha256(path.read_bytes()).digest())
+    for text in texts:
+        digest.update(hashlib.sha256(text.encode()).digest())
+    return digest.hexdigest()

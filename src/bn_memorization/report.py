@@ -1,0 +1,164 @@
+"""What a chapter tells of its verdicts: the answer, the table, and how it was made.
+
+Numbers reach the prose through here, as computed strings.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+
+import pandas as pd
+from IPython.display import Markdown
+from myst_nb import glue
+from pandas.io.formats.style import Styler
+
+from bn_memorization import __version__
+from bn_memorization.claims import Evidence, Verdict
+from bn_memorization.train import Run
+
+NAMES = {
+    "batch": "BN",
+    "none": "plain",
+    "mnist": "MNIST",
+    "fashion_mnist": "Fashion-MNIST",
+    "cifar10": "CIFAR-10",
+    "cifar100": "CIFAR-100",
+    "lenet": "LeNet",
+    "dataset": "data set",
+    "arch": "architecture",
+    "noise_rate": "labels flipped",
+    "norm": "arm",
+    "corrupted": "accuracy on flipped",
+    "clean": "on clean",
+    "test": "on test",
+}
+
+
+def name(key: str) -> str:
+    """Return how a data set, an architecture, a norm or a column is written for readers."""
+    return NAMES.get(key, key)
+
+
+def number(value: float, unit: str) -> str:
+    """Return an effect as text: accuracies and AUCs in points, tiny errors in powers of ten."""
+    if unit in ("accuracy", "AUC"):
+        return f"{100 * value:+.1f} points"
+    if unit == "relative error":
+        return f"{value:.1e}"
+    return f"{value:.2f}" if unit in ("share", "ratio", "Cliff's delta") else f"{value:+.1f} {unit}"
+
+
+def span(evidence: Sequence[Evidence], unit: str) -> str:
+    """Return the estimates' range over settings as text, or the one estimate."""
+    low = number(min(item.estimate for item in evidence), unit)
+    high = number(max(item.estimate for item in evidence), unit)
+    return low if low == high else f"{low.partition(' ')[0]} to {high}"
+
+
+def count(n: int, noun: str) -> str:
+    """Return a number with its noun, in the plural but for one."""
+    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
+
+
+def table(verdict: Verdict, profile: str) -> Styler:
+    """Return a claim's evidence for readers: a row a setting, with interval, n and verdict."""
+    unit = verdict.claim.unit
+    rows = []
+    for item, word in zip(verdict.evidence, verdict.words, strict=True):
+        rows.append(
+            {
+                **{name(key): _cell(key, value) for key, value in item.where.items()},
+                "effect": number(item.estimate, unit),
+                f"interval ({item.interval})": f"{number(item.low, unit)} to "
+                f"{number(item.high, unit)}",
+                "n": item.n,
+                "profile": profile,
+                "verdict": word,
+            }
+        )
+    return readable(pd.DataFrame(rows))
+
+
+def accuracies(means: pd.DataFrame, profile: str) -> Styler:
+    """Return a table of accuracies for readers from that of `memorization.final_accuracies`."""
+    shown = pd.DataFrame(
+        {
+            name(column): [_cell(column, value) for value in values]
+            for column, values in means.items()
+        }
+    )
+    return readable(shown.assign(profile=profile))
+
+
+def readable(frame: pd.DataFrame) -> Styler:
+    """Return the frame as a table without its index, with the same HTML for the same content."""
+    digest = hashlib.sha256(frame.to_json().encode()).hexdigest()
+    return frame.style.hide(axis="index").set_uuid(digest[:8])
+
+
+def _cell(key: str, value: object) -> str:
+    if key == "noise_rate":
+        return f"{100 * value:g} %"
+    return f"{100 * value:.1f} %" if isinstance(value, float) else name(str(value))
+
+
+def publish(verdicts: Sequence[Verdict], sentence: str, profile: str) -> None:
+    """Glue a chapter's answer for its first paragraph and the intro, and its verdicts as JSON.
+
+    `sentence` is plain text: it also stands where no markup can.
+    """
+    words = list(dict.fromkeys(verdict.word for verdict in verdicts))
+    word = words[0].capitalize() if len(words) == 1 else "Mixed: " + ", ".join(words)
+    glue("answer", Markdown(f"**{word}** ({profile} profile). {sentence}"), display=False)
+    glue("answer_text", f"{word} ({profile} profile). {sentence}", display=False)
+    glue("verdicts", json.dumps([plain(v) | {"profile": profile} for v in verdicts]), display=False)
+
+
+def plain(verdict: Verdict) -> dict:
+    """Return a verdict as JSON values: the claim's key, the word and a row for each setting."""
+    rows = [
+        asdict(item) | {"where": dict(item.where), "verdict": word}
+        for item, word in zip(verdict.evidence, verdict.words, strict=True)
+    ]
+    return {"claim": verdict.claim.key, "word": verdict.word, "rows": rows}
+
+
+def trained(runs: Sequence[Run], profile: str) -> Markdown:
+    """Return a sentence on what was trained: how many models, on how many images and epochs."""
+    first = runs[0].config
+    seconds = sum(run.meta["seconds"] for run in runs)
+    return Markdown(
+        f"Profile {profile}: {count(len(runs), 'model')}, each on {first.train_size} images for "
+        f"{count(first.epochs, 'epoch')}; training took {seconds:.0f} s of processor time in all."
+    )
+
+
+def provenance(parameters: dict[str, object], runs: Iterable[Run] = ()) -> Styler:
+    """Return how a chapter was made, a row a fact: package, parameters and the runs' records.
+
+    Nothing here changes when the same records are read again.
+    """
+    facts = {"package": f"bn_memorization {__version__}"}
+    facts |= {f"parameter {key}": repr(value) for key, value in parameters.items()}
+    metas = [run.meta for run in runs]
+    if metas:
+        facts["trained models"] = str(len(metas))
+        facts["training time"] = f"{sum(meta['seconds'] for meta in metas):.0f} s over all models"
+        for field in ("device", "threads", "machine"):
+            facts[field] = _distinct(meta[field] for meta in metas)
+        for package in ("python", "torch"):
+            facts[package] = _distinct(meta["versions"][package] for meta in metas)
+        facts["data (sha256)"] = _distinct(meta["data_sha256"][:12] for meta in metas)
+        facts["commit"] = _distinct(_commit(meta["git"]) for meta in metas)
+    return readable(pd.DataFrame({"fact": facts.keys(), "value": facts.values()}))
+
+
+def _distinct(values: Iterable[object]) -> str:
+    return ", ".join(sorted({str(value) for value in values}))
+
+
+def _commit(git: dict) -> str:
+    if git["commit"] is None:
+        return "not in a repository"
+    return git["commit"][:12] + (" with changes" if git["dirty"] else "")

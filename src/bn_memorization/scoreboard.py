@@ -1,0 +1,91 @@
+"""The scoreboard: every claim beside what the executed chapters found."""
+
+import json
+
+import pandas as pd
+from IPython.display import Markdown
+from pandas.io.formats.style import Styler
+
+from bn_memorization import chapter, fingerprint, paths
+from bn_memorization.claims import CLAIMS, NOT_TESTABLE, REPRODUCED, Claim
+from bn_memorization.report import name, number, readable
+
+NO_CHAPTER = "no chapter yet"
+
+
+def collect() -> dict[str, dict]:
+    """Return {claim key: verdict} of all executed chapters, each as `report.plain` gives it.
+
+    Raises Failure when a chapter has not been executed.
+    """
+    found = {}
+    for stem in fingerprint.chapters():
+        text = chapter.glued(paths.chapters() / f"{stem}.ipynb", "verdicts")
+        found |= {verdict["claim"]: verdict for verdict in json.loads(text)}
+    return found
+
+
+def word(claim: Claim, results: dict[str, dict]) -> str:
+    """Return a claim's verdict, or that no chapter tests it yet."""
+    return results[claim.key]["word"] if claim.key in results else NO_CHAPTER
+
+
+def summary(results: dict[str, dict]) -> str:
+    """Return the state of all claims in one or two plain sentences."""
+    words = [word(claim, results) for claim in CLAIMS.values()]
+    tested = [w for w in words if w != NO_CHAPTER]
+    decided = sum(w == REPRODUCED for w in tested)
+    text = (
+        f"Of the {len(words)} testable statements that the paper's claims come to here, "
+        f"{len(tested)} have a chapter, and {decided} of those are reproduced."
+    )
+    untestable = sum(w == NOT_TESTABLE for w in tested)
+    if untestable:
+        text += f" {untestable} cannot be tested at the scale of this build."
+    return text
+
+
+def overview(results: dict[str, dict]) -> Markdown:
+    """Return the table of claims: statement, what is measured, threshold, verdict, chapter."""
+    lines = [
+        "| claim | paper says | measured here | holds if | verdict |",
+        "| --- | --- | --- | --- | --- |",
+    ]
+    for claim in CLAIMS.values():
+        verdict = word(claim, results)
+        if claim.chapter:
+            verdict = f"[{verdict}]({claim.chapter}.ipynb)"
+        lines.append(
+            f"| {claim.number} | {claim.statement} | {claim.quantity} | {_holds_if(claim)} "
+            f"| {verdict} |"
+        )
+    return Markdown("\n".join(lines))
+
+
+def _holds_if(claim: Claim) -> str:
+    return f"{claim.direction} {number(claim.threshold, claim.unit)}, n at least {claim.least_n}"
+
+
+def settings(results: dict[str, dict]) -> Styler:
+    """Return the table of all settings: claim, where, effect, interval, n, profile, verdict."""
+    rows = []
+    for verdict in results.values():
+        claim = CLAIMS[verdict["claim"]]
+        for row in verdict["rows"]:
+            where = row["where"]
+            rows.append(
+                {
+                    "claim": claim.number,
+                    "quantity": claim.quantity,
+                    "data set": name(where.get("dataset", "random cases")),
+                    "network": name(where.get("arch", where.get("network", ""))),
+                    "flipped": f"{100 * where['noise_rate']:g} %" if "noise_rate" in where else "",
+                    "effect": number(row["estimate"], claim.unit),
+                    "interval": f"{number(row['low'], claim.unit)} to "
+                    f"{number(row['high'], claim.unit)} ({row['interval']})",
+                    "n": row["n"],
+                    "profile": verdict["profile"],
+                    "verdict": row["verdict"],
+                }
+            )
+    return readable(pd.DataFrame(rows))

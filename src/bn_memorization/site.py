@@ -1,0 +1,85 @@
+"""The static pages: jupyter-book on a clean folder, warnings as errors, moved into place whole."""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import yaml
+
+from bn_memorization import paths
+from bn_memorization.errors import Failure
+
+STAMP = ".made_from"
+
+
+def folder() -> Path:
+    """Return where the built book lies."""
+    return paths.build() / "html"
+
+
+def stamp_of(site: Path) -> str | None:
+    """Return the hash that a built site says it was made from, or None without one."""
+    path = site / STAMP
+    return path.read_text() if path.is_file() else None
+
+
+def build(source: Path, target: Path, mark: str, strict: bool = True) -> None:
+    """Build the book that lies in `source` and move it to `target`, marked with `mark`.
+
+    Always from nothing: an incremental build repeats no warning. `strict` makes a warning an error.
+    Raises Failure with what jupyter-book said; then `target` is left as it was.
+    """
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".site-", dir=target.parent) as work:
+        command = [_script(), "build", str(source), "--path-output", work, "--all", "-n"]
+        command += ["-W", "--keep-going"] if strict else []
+        environment = os.environ | {"SOURCE_DATE_EPOCH": "0"}  # no page shows when it was built
+        done = subprocess.run(
+            command, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environment
+        )
+        html = Path(work, "_build", "html")
+        _check(done, html, source)
+        (html / STAMP).write_text(mark)
+        shutil.rmtree(target, ignore_errors=True)
+        os.replace(html, target)
+
+
+def _script() -> str:
+    # `python -m jupyter_book` does nothing and succeeds, so the script is called.
+    return str(Path(sys.executable).with_name("jupyter-book"))
+
+
+def _check(done: subprocess.CompletedProcess, html: Path, source: Path) -> None:
+    missing = [page for page in pages(source) if not (html / f"{page}.html").is_file()]
+    if done.returncode or missing:
+        lines = [line for line in done.stdout.splitlines() if line.strip()]
+        raise Failure(
+            "\n".join(lines[-40:])
+            + f"\njupyter-book could not build the book (exit status {done.returncode}"
+            + (f", no page for {', '.join(missing)}" if missing else "")
+            + ")."
+        )
+
+
+def pages(source: Path) -> list[str]:
+    """Return the pages that the table of contents in `source` names, the first page first."""
+    contents = yaml.safe_load((source / "_toc.yml").read_text())
+    listed = [chapter["file"] for part in contents.get("parts", []) for chapter in part["chapters"]]
+    return [contents["root"], *listed]
+
+
+def stage(chapter: Path, into: Path) -> str:
+    """Lay out a small book of one executed chapter and the pages it links to; return its page."""
+    page = f"book/chapters/{chapter.stem}"
+    reference = ["book/notation", "book/rerunning", "book/references"]
+    shutil.copytree(paths.book(), into / "book", ignore=shutil.ignore_patterns("chapters"))
+    shutil.copy(paths.root() / "_config.yml", into)
+    (into / page).parent.mkdir()
+    shutil.copy(chapter, into / f"{page}.ipynb")
+    parts = [{"caption": "Reference", "chapters": [{"file": name} for name in reference]}]
+    contents = {"format": "jb-book", "root": page, "parts": parts}
+    (into / "_toc.yml").write_text(yaml.safe_dump(contents))
+    return page
