@@ -12,25 +12,29 @@
 
 # %% [markdown]
 # # By what factor does batch normalization speed up the fitting of one sample?
-
-# %% [markdown]
+#
+# :::{admonition} Answer
+# :class: answer
+#
 # ```{glue:md} answer
 # :format: myst
 # ```
+# :::
 
 # %% [markdown]
 # ## In the paper
 #
-# The paper's explanation of memorization rests on one factor {cite:p}`doan2026batch`. A gradient
-# step on a sample raises the margin of that same sample; with batch normalization (BN) the raise is
-# $(\gamma/\sigma)^2$ times what it is without. The claim is made for fixed batch statistics. This
-# chapter derives it anew, line by line, and measures it on real layers.
+# Claim 4 of {cite:t}`doan2026batch` explains memorization by one factor. A gradient step on a
+# sample raises the margin of that same sample; with batch normalization (BN)
+# {cite}`ioffe2015batch` the raise is $(\gamma/\sigma)^2$ times what it is without. The claim is
+# made for fixed batch statistics. This chapter derives it anew, line by line, and measures it on
+# real layers.
 
 # %% [markdown]
 # ## Parameters
 
 # %% tags=["parameters"]
-profile = "quick"  # stands on every figure and table
+profile = "quick"  # name of the set of parameters that this run started from
 cases = 100  # random networks and samples to measure
 seed = 0  # of the random cases
 
@@ -45,11 +49,11 @@ seed = 0  # of the random cases
 # f = a\,(\gamma z + \beta) + b, \qquad \varphi = t f .
 # $$
 #
-# The sum $u$ is the pre-activation. The plain twin leaves the normalization out: $f = a u + b$. With one logit $f$ the
-# [margin](../notation.md#margin) is $\varphi = t f$, and the loss $\ell(\varphi)$ depends on it
-# alone. In this chapter $s = -\ell'(\varphi)$ is the slope of the loss before the step, and $a$ and
-# $b$ are the weight and bias of the classifier; the other letters are those of the
-# [notation](../notation.md).
+# The sum $u$ is the pre-activation. The plain twin leaves the normalization out: $f = a u + b$.
+# With one logit $f$ the [margin](../notation.md#margin) is $\varphi = t f$, and the loss
+# $\ell(\varphi)$ depends on it alone. In this chapter $s = -\ell'(\varphi)$ is the slope of the
+# loss before the step, $a$ and $b$ are the weight and bias of the classifier, and $i$ and $k$ count
+# the entries of $x$; the other letters are those of the [notation](../notation.md).
 
 # %% tags=["hide-input"]
 import pandas as pd
@@ -73,7 +77,7 @@ def show(*names):
 # label. The dimension $d$ and the loss $\ell$ stay symbols, so nothing depends on a chosen size or
 # loss. An assumption stands at the line that first needs it, and holds from there on.
 
-# %% tags=["hide-input"]
+# %% tags=["remove-input"]
 Markdown("\n".join(f"- **{key}**: {text}." for key, text in theory.ASSUMPTIONS.items()))
 
 # %% [markdown]
@@ -121,10 +125,11 @@ show("ratio")
 
 # %%
 check = growth.check_against_autograd(cases, seed)
-summary = check.abs().describe().T[["min", "50%", "max"]]
-summary = summary.rename(index=lambda name: name.replace("_", " "))
-caption = f"Sizes over all cases, each row by itself ({profile}, n = {cases})."
-summary.style.format("{:.2g}").set_caption(caption).set_uuid("check")
+numbers = ["min", "50%", "max"]
+summary = check.abs().describe().T[numbers].reset_index(names="size of")
+summary["size of"] = summary["size of"].str.replace("_", " ")
+caption = f"Over all cases, each row by itself ({profile}, n = {cases})."
+report.readable(summary).format("{:.2g}", subset=numbers).set_caption(caption)
 
 # %% mystnb={"figure": {"caption": "Margin growth in one step with BN, predicted by the derived line and measured by autograd. One ring is one random network with its sample; the dashed line is equality.", "name": "fig-growth-check"}, "image": {"alt": "Scatter plot on two logarithmic axes: measured growth of the margin against predicted growth, with the diagonal of equality."}}
 figures.scatter_identity(
@@ -155,8 +160,7 @@ evidence = claims.Evidence(
     interval="range over all cases",
 )
 verdict = claims.judge(claims.CLAIMS["growth_factor"], [evidence])
-table = report.table(verdict).style.hide(axis="index")
-table.set_caption(f"Relative error ({profile}).").set_uuid("verdict")
+report.table(verdict, profile)
 
 # %% [markdown]
 # ## BN beside its plain twin
@@ -177,7 +181,7 @@ figures.scatter_identity(
     note=f"n = {cases}",
 )
 
-# %% tags=["hide-input"]
+# %% tags=["remove-input"]
 slower = int((check["ratio"] < 1).sum())
 off = float((check["ratio"] / check["factor"] - 1).abs().max())
 Markdown(
@@ -206,9 +210,8 @@ def largest_error(power):
 
 rows = [(f"{power:g}", largest_error(power)) for power in (0, 1, 1.99, 2, 2.01)]
 powers = pd.DataFrame(rows, columns=["power", "largest relative error"])
-table = powers.style.format("{:.1e}", subset="largest relative error")
 caption = f"Wrong powers and the right one ({profile}, n = {cases})."
-table.hide(axis="index").set_caption(caption).set_uuid("powers")
+report.readable(powers).format("{:.1e}", subset=powers.columns[1:]).set_caption(caption)
 
 # %% [markdown]
 # ## What could be wrong
@@ -235,9 +238,8 @@ for c in (0.25, 0.5, 1, 2, 4):
     rows.append((c, ratio, scaled.margin, growth.measured_growth(scaled)))
 
 columns = ["c", "|gamma/sigma|", "margin before", "measured growth"]
-table = pd.DataFrame(rows, columns=columns).style.format("{:.4g}")
 caption = f"One network, rescaled ({profile}, n = 1)."
-table.hide(axis="index").set_caption(caption).set_uuid("scaling")
+report.readable(pd.DataFrame(rows, columns=columns)).format("{:.4g}").set_caption(caption)
 
 # %% [markdown]
 # ## Differences from the paper
@@ -255,9 +257,13 @@ table.hide(axis="index").set_caption(caption).set_uuid("scaling")
 #   number that the claim asks for, the verdict is *not testable at this scale*.
 # - `seed` draws other networks, at no further cost.
 #
-# [Rerunning a chapter](../rerunning.md) shows how to set them.
+# ```bash
+# make chapter CHAPTER=04_margin_growth PARAMS="cases=1000 seed=1"
+# ```
+#
+# [How to rerun a chapter](../rerunning.md) says where the page appears.
 
-# %% tags=["hide-input"]
+# %% tags=["remove-cell"]
 sentence = (
     "With fixed batch statistics, one gradient step raises a sample's own margin exactly "
     "(gamma/sigma)^2 times as much as the same step without batch normalization. All "
@@ -271,6 +277,5 @@ report.publish([verdict], sentence, profile)
 # %% [markdown]
 # ## How this page was made
 
-# %% tags=["hide-input"]
-facts = report.provenance({"profile": profile, "cases": cases, "seed": seed})
-facts.style.hide(axis="index").set_uuid("provenance")
+# %% tags=["remove-input"]
+report.provenance({"profile": profile, "cases": cases, "seed": seed})

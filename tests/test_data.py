@@ -7,7 +7,7 @@ import tiny_sets
 
 from bn_memorization import data, sources
 from bn_memorization.catalog import Dataset, Split
-from bn_memorization.errors import BadInput, Failure
+from bn_memorization.errors import BadInput
 
 
 def made(train, test):
@@ -77,7 +77,7 @@ def test_source_says_what_is_asked_and_in_which_order(source, asked, tiny_mnist,
 
     for name in ("torchvision", "registry"):
         monkeypatch.setitem(sources.FETCHERS, name, fail_as(name))
-    with pytest.raises(Failure) as caught:
+    with pytest.raises(BadInput) as caught:
         data.load("mnist", source=source)
     assert calls == asked
     assert all(f"{name} is out of reach" in str(caught.value) for name in asked)

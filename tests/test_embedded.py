@@ -117,13 +117,13 @@ def test_changed_label_or_row_is_found(what, copied):
 @pytest.mark.parametrize("file", ["mnist-train.png", "manifest.json"])
 def test_missing_file_is_named(file, copied):
     (copied / file).unlink()
-    with pytest.raises(Failure, match=rf"{file} cannot be read"):
+    with pytest.raises(BadInput, match=rf"{file} cannot be read"):
         embedded.load(DATASETS["mnist"])
 
 
 def test_manifest_that_is_no_json_is_named(copied):
     (copied / "manifest.json").write_text("{")
-    with pytest.raises(Failure, match=r"manifest.json cannot be read"):
+    with pytest.raises(BadInput, match=r"manifest.json cannot be read"):
         embedded.load(DATASETS["mnist"])
 
 

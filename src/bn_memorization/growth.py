@@ -156,7 +156,8 @@ def check_against_autograd(
 
 
 def _linear(weight, bias: float | None = None) -> nn.Linear:
-    layer = nn.Linear(len(weight), 1, bias=bias is not None, dtype=torch.float64)
+    # skip_init: all values are set below, and torch's own random numbers stay untouched
+    layer = nn.utils.skip_init(nn.Linear, len(weight), 1, bias is not None, dtype=torch.float64)
     with torch.no_grad():
         layer.weight.copy_(torch.as_tensor(weight, dtype=torch.float64)[None, :])  # [1, d]
         if bias is not None:

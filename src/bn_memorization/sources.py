@@ -23,7 +23,7 @@ from tqdm import tqdm
 
 from bn_memorization import local_files, paths
 from bn_memorization.catalog import Dataset, DatasetInfo
-from bn_memorization.errors import Failure
+from bn_memorization.errors import BadInput, Failure
 
 _SILENCE = 30  # seconds without a byte, after which a download is given up
 
@@ -33,19 +33,19 @@ def load_full(info: DatasetInfo, fetchers: tuple[str, ...]) -> Dataset:
 
     `fetchers` names functions of FETCHERS in the order to try; none means what is there only. Two
     processes may ask at once: the second waits, then finds the files. Raises BadInput if files are
-    there but damaged (they are the user's to delete), Failure if the data set cannot be had.
+    there but damaged (they are the user's to delete), or if the data set cannot be had.
     """
     root = paths.full_data()
     try:
         if found := local_files.read(info, root, "local"):
             return found
         if not fetchers:
-            raise Failure(_nothing_found(info, root, []))
+            raise BadInput(_nothing_found(info, root, []))
         root.mkdir(parents=True, exist_ok=True)
         with FileLock(root / f".{info.name}.lock"):
             return local_files.read(info, root, "local") or _fetch(info, root, fetchers)
     except OSError as error:
-        raise Failure(
+        raise BadInput(
             f"{info.title} cannot be kept in {root}: {error}. Make room there or make it readable "
             "and writable, or set BN_MEMORIZATION_DATA to another folder."
         ) from error
@@ -65,7 +65,7 @@ def _fetch(info: DatasetInfo, root: Path, fetchers: tuple[str, ...]) -> Dataset:
                 _move(local_files.present(info, folder), folder, root)
                 return found
             tried.append(f"{name}: left no complete set of files")
-    raise Failure(_nothing_found(info, root, tried))
+    raise BadInput(_nothing_found(info, root, tried))
 
 
 @contextmanager

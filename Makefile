@@ -1,0 +1,82 @@
+# `make` prints what there is. Every target makes .venv by itself.
+
+PROFILE  ?= quick
+EXECUTOR ?= local
+DEVICE   ?= auto
+PYTHON   ?= $(firstword $(foreach p,python3.11 python3.12 python3.13 python3 python,\
+              $(if $(shell $(p) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' \
+              2>/dev/null && echo yes),$(p))))
+VENV     := .venv
+RUN      := $(VENV)/bin/bn-memorization
+READY    := $(VENV)/.ready
+
+export BN_MEMORIZATION_EXECUTOR := $(EXECUTOR)
+export BN_MEMORIZATION_DEVICE   := $(DEVICE)
+# Recipes read these from the environment, where a shell splits them into words and runs nothing.
+export PROFILE CHAPTER PARAMS DATASETS
+
+.DELETE_ON_ERROR:
+.PHONY: help book chapter data test lint format lock clean browser
+
+help: ## print this list
+	@echo "Batch normalization and memorization: a book that computes itself."
+	@echo
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 18
+	@echo
+	@echo "  PROFILE=quick     parameters of every chapter: smoke, quick or standard"
+	@echo "  EXECUTOR=local    where models train: local (a process a core), local:N or serial"
+	@echo "  DEVICE=auto       what they train on: auto, cpu, cuda or mps"
+	@echo "  TORCH_INDEX=...   at the first make: an index to take PyTorch's CPU build from (README)"
+
+book: $(READY) ## run what is out of date and build the book
+	@$(RUN) book --profile "$$PROFILE"
+
+chapter: $(READY) ## rerun one: CHAPTER=01_forced_memorization PARAMS="epochs=5"
+	@set -f; $(RUN) chapter --profile "$$PROFILE" "$$CHAPTER" $$PARAMS
+
+data: $(READY) ## fetch the full data sets: DATASETS="mnist cifar10", all without it
+	@set -f; $(RUN) data $$DATASETS
+
+test: $(READY) browser ## run all tests, the built pages in a real browser among them
+	@$(RUN) test
+
+lint: $(READY) ## check form and style
+	@$(RUN) lint
+
+format: $(READY) ## put sources and notebooks into form
+	@$(VENV)/bin/ruff check --fix . && $(VENV)/bin/ruff format .
+
+clean: $(READY) ## remove executed chapters and built pages; run records stay
+	@$(RUN) clean
+
+browser: $(READY)
+	@sh tests/browser/install.sh $(VENV)/bin/python
+
+lock: $(READY) ## resolve pyproject.toml into requirements.lock anew (needs uv)
+	uv pip compile --universal --generate-hashes --python-version 3.11 --extra dev --no-emit-index-url \
+	  --no-annotate --custom-compile-command "make lock" -o requirements.lock pyproject.toml
+
+# PyTorch and what only its CUDA build needs; with TORCH_INDEX these come from there.
+TORCH := ^(torch|torchvision|triton|nvidia-|cuda-)
+
+$(READY): requirements.lock pyproject.toml
+	@test -n "$(PYTHON)" || { echo "Python 3.11, 3.12 or 3.13 is needed; none is on the PATH. \
+	Name one: make PYTHON=/path/to/python"; exit 2; }
+	@test -x $(VENV)/bin/python || $(PYTHON) -m venv $(VENV)
+	@echo "Installing into $(VENV) (once; several minutes, most of it PyTorch) ..."
+	@cp requirements.lock $(VENV)/wanted.lock
+ifdef TORCH_INDEX
+	@awk '/^[^ #]/ { skip = /$(TORCH)/ } !skip' requirements.lock > $(VENV)/wanted.lock
+	@$(VENV)/bin/python -m pip install --index-url "$(TORCH_INDEX)" \
+	  $(shell sed -nE 's/^(torch|torchvision)==([^ ]*).*/\1==\2/p' requirements.lock)
+endif
+	@if command -v uv >/dev/null 2>&1; then \
+	  uv pip install --quiet --python $(VENV)/bin/python --compile-bytecode --require-hashes \
+	    -r $(VENV)/wanted.lock; \
+	else \
+	  $(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes \
+	    -r $(VENV)/wanted.lock; \
+	fi
+	@$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps \
+	  --no-build-isolation --editable .
+	@touch $(READY)
