@@ -1,5 +1,6 @@
 """The whole book: what is out of date is run again, in order, and the pages are built from it."""
 
+import hashlib
 import shutil
 import tempfile
 import time
@@ -13,6 +14,7 @@ from bn_memorization import fingerprint, paths, site
 from bn_memorization.errors import BadInput
 
 LEAST_FREE = 500 * 2**20  # bytes; a book with its run records takes a fifth of it
+LONGEST_NAME = 200  # of a folder, in characters; file systems allow 255 bytes
 
 
 def target_of(name: str) -> Path:
@@ -36,6 +38,8 @@ def build(profile: str) -> None:
     Every chapter's parameters are checked before the first one runs. When a chapter fails, the
     book, then out of date, is taken away. Raises BadInput and Failure as the chapters do.
     """
+    fingerprint.of_profile(profile, fingerprint.SCOREBOARD)  # a wrong one shall not wait
+    check_folder(paths.build())
     with _alone():
         todo = stale(profile)
         if not todo and site.stamp_of(site.folder()) == fingerprint.of_site():
@@ -44,7 +48,7 @@ def build(profile: str) -> None:
         check_folders()
         seconds = _run(todo, profile)
         start = time.perf_counter()
-        _remove_stray()
+        _remove_strays()
         site.build(paths.root(), site.folder(), fingerprint.of_site())
         seconds["pages"] = time.perf_counter() - start
         _report(seconds)
@@ -79,7 +83,8 @@ def rerun(name: str, profile: str, given: Mapping[str, str]) -> None:
 
     planned = chapter.plan(name, profile, given)
     check_folders()
-    folder = paths.build() / "reruns" / "-".join([name, profile, *sorted(_words(given))])
+    values = {parameter: planned.parameters[parameter] for parameter in given}
+    folder = paths.build() / "reruns" / _folder_name(name, profile, values)
     start = time.perf_counter()
     executed = folder / f"{name}.ipynb"
     chapter.execute(planned, executed, mark="rerun")
@@ -91,9 +96,15 @@ def rerun(name: str, profile: str, given: Mapping[str, str]) -> None:
     print(f"{name} with your parameters is ready. {folder / 'html' / page}.html")
 
 
-def _words(given: Mapping[str, str]) -> list[str]:
-    kept = {name: "".join(c for c in v if c.isalnum() or c in "._,") for name, v in given.items()}
-    return [f"{name}={value}" for name, value in kept.items()]
+def _folder_name(name: str, profile: str, values: Mapping[str, object]) -> str:
+    words = []
+    for key, value in sorted(values.items()):
+        items = value if isinstance(value, list) else [value]
+        words.append(f"{key}={','.join(map(str, items))}")
+    text = "-".join([name, profile, *words])
+    if len(text) <= LONGEST_NAME:
+        return text
+    return "-".join([name, profile, hashlib.sha256(text.encode()).hexdigest()[:16]])
 
 
 def first_page() -> str:
@@ -104,20 +115,25 @@ def first_page() -> str:
 def check_folders() -> None:
     """Raise BadInput if a folder to be written to cannot be, or its disk is full."""
     for folder in (paths.runs(), paths.chapters(), paths.build()):
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryFile(dir=folder):
-                pass
-            free = shutil.disk_usage(folder).free
-        except OSError as error:
-            raise BadInput(
-                f"Cannot write to {folder}: {error.strerror}. Make it writable, or set "
-                "BN_MEMORIZATION_RUNS to another folder for the run records."
-            ) from error
+        check_folder(folder)
+        free = shutil.disk_usage(folder).free
         if free < LEAST_FREE:
             raise BadInput(
                 f"The disk of {folder} has {free >> 20} MB left; {LEAST_FREE >> 20} MB are needed."
             )
+
+
+def check_folder(folder: Path) -> None:
+    """Make a folder. Raises BadInput if it cannot be made or written to."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise BadInput(
+            f"Cannot write to {folder}: {error.strerror}. Make it writable, or set "
+            "BN_MEMORIZATION_RUNS to another folder for the run records."
+        ) from error
 
 
 def clean() -> None:
@@ -127,16 +143,18 @@ def clean() -> None:
     print(f"Removed {paths.chapters()} and {paths.build()}. Run records stay in {paths.runs()}.")
 
 
-def _remove_stray() -> None:
+def _remove_strays() -> None:
+    """Remove the notebooks of chapters that are gone, and what a killed build left."""
     known = {*fingerprint.chapters(), fingerprint.SCOREBOARD}
     for path in paths.chapters().glob("*.ipynb"):
         if path.stem not in known:
             path.unlink()
+    for folder in [*paths.chapters().glob(".executing-*"), *paths.build().glob(".site-*")]:
+        shutil.rmtree(folder)
 
 
 @contextmanager
 def _alone():
-    paths.build().mkdir(parents=True, exist_ok=True)
     lock = FileLock(paths.build() / ".lock")
     try:
         lock.acquire(timeout=0)

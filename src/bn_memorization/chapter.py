@@ -66,7 +66,7 @@ def execute(planned: Plan, target: Path, mark: str) -> None:
 
     `mark` is kept in the result and found by `fingerprint.mark_of`. Raises Failure with the cell's
     traceback when a cell fails; then `target` is gone, and the notebook as far as it came lies in
-    the build folder.
+    the build folder. Raises Failure too when the notebook's process is killed.
     """
     target.unlink(missing_ok=True)
     runs.run_all(experiments.CHAPTERS.get(planned.name, experiments.none)(planned.parameters))
@@ -93,6 +93,10 @@ def _run_kernel(planned: Plan, source: Path, result: Path) -> None:
             cwd=paths.root(),
             extra_arguments=["--log-level=ERROR"],  # or it warns of loopback sockets every time
         )
+    except RuntimeError as error:  # what a kernel that is gone raises
+        raise Failure(
+            f"Chapter {planned.name} failed: {error}. Was its process killed, or out of memory?"
+        ) from error
     except PapermillExecutionError as error:
         failed = paths.build() / "failed" / f"{planned.name}.ipynb"
         failed.parent.mkdir(parents=True, exist_ok=True)

@@ -27,6 +27,7 @@ class Claim:
 
     key: str
     number: int
+    title: str
     statement: str
     quantity: str
     unit: str
@@ -45,7 +46,7 @@ class Evidence:
     low: float
     high: float
     n: int
-    interval: str = "95 % paired t over seeds"
+    interval: str = "95 % t over seeds"
 
     @classmethod
     def from_gap(cls, where: Mapping[str, object], gap: Gap) -> "Evidence":
@@ -107,6 +108,7 @@ CLAIMS = _declare(
     Claim(
         key="forced_final",
         number=1,
+        title="Final accuracy on corrupted samples",
         statement="Networks with BN end up fitting more of the corrupted samples.",
         quantity="final accuracy on corrupted samples, BN minus plain",
         unit="accuracy",
@@ -118,6 +120,7 @@ CLAIMS = _declare(
     Claim(
         key="forced_speed",
         number=1,
+        title="Speed of fitting them",
         statement="Networks with BN fit the corrupted samples sooner.",
         quantity="epochs until half of the corrupted samples are fitted, plain minus BN",
         unit="epochs",
@@ -129,6 +132,7 @@ CLAIMS = _declare(
     Claim(
         key="gradient_norm",
         number=2,
+        title="Per-sample gradients",
         statement="Corrupted samples have larger per-sample gradients with BN than without.",
         quantity="Cliff's delta of per-sample gradient norms of corrupted samples, BN over plain",
         unit="Cliff's delta",
@@ -140,6 +144,7 @@ CLAIMS = _declare(
     Claim(
         key="membership_clean",
         number=3,
+        title="Membership inference, no outliers",
         statement="Membership inference is stronger against BN even with no outliers.",
         quantity="LiRA AUC, BN minus plain, no outliers",
         unit="AUC",
@@ -151,6 +156,7 @@ CLAIMS = _declare(
     Claim(
         key="membership_1",
         number=3,
+        title="Membership inference, 1 % outliers",
         statement="With 1 % outliers membership inference gains at least 3 AUC points from BN.",
         quantity="LiRA AUC, BN minus plain, 1 % outliers",
         unit="AUC",
@@ -162,6 +168,7 @@ CLAIMS = _declare(
     Claim(
         key="membership_5",
         number=3,
+        title="Membership inference, 5 % outliers",
         statement="With 5 % outliers membership inference gains at least 4 AUC points from BN.",
         quantity="LiRA AUC, BN minus plain, 5 % outliers",
         unit="AUC",
@@ -173,6 +180,7 @@ CLAIMS = _declare(
     Claim(
         key="growth_factor",
         number=4,
+        title="Margin growth of a step",
         statement="BN multiplies the margin growth of a step by (gamma/sigma)^2.",
         quantity="relative error of the predicted margin growth against autograd",
         unit="relative error",
@@ -184,6 +192,7 @@ CLAIMS = _declare(
     Claim(
         key="ratio_above_one",
         number=5,
+        title="gamma/sigma above 1",
         statement="In trained networks gamma/sigma is above 1 in most channels.",
         quantity="share of BN channels with gamma/sigma above 1",
         unit="share",
@@ -195,6 +204,7 @@ CLAIMS = _declare(
     Claim(
         key="feedback",
         number=6,
+        title="Feedback through gamma",
         statement="Outliers drive gamma up, which speeds their own margin growth.",
         quantity="outliers' share of the gradient of gamma, over their share of the samples",
         unit="ratio",
@@ -206,6 +216,7 @@ CLAIMS = _declare(
     Claim(
         key="penalty",
         number=7,
+        title="Penalty on gamma/sigma",
         statement="Penalizing gamma/sigma lowers memorization at little cost in accuracy.",
         quantity="final accuracy on corrupted samples, no penalty minus penalty, at a cost of at "
         "most 1 point of test accuracy",

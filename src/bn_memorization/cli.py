@@ -62,9 +62,20 @@ def _tool(module: str, *arguments: str) -> None:
         raise Failure(f"{module} found something to mend (exit status {status}).")
 
 
+def _parse(arguments: list[str] | None) -> argparse.Namespace:
+    top = parser()
+    asked, left = top.parse_known_args(arguments)
+    # Before Python 3.12.8 argparse leaves the words that stand behind an option.
+    if left and (asked.verb != "chapter" or any(word.startswith("-") for word in left)):
+        top.error(f"unrecognized arguments: {' '.join(left)}")
+    if asked.verb == "chapter":
+        asked.parameters += left
+    return asked
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Run one verb; return 0, 2 for bad input or 1 for a failure, with one message on stderr."""
-    asked = parser().parse_args(arguments)
+    asked = _parse(arguments)
     try:
         asked.call(asked)
     except BadInput as error:

@@ -17,6 +17,7 @@ from bn_memorization.stats import mean_interval
 
 TREATED_COLOR, PLAIN_COLOR = "#D55E00", "#0072B2"  # Okabe and Ito: told apart by all readers
 INK = "#24272b"  # for what is no arm
+SUBSET_NAMES = {"corrupted": "flipped samples", "clean": "clean samples", "test": "test images"}
 WIDTH = 8.0  # inches; the text column
 
 
@@ -72,14 +73,15 @@ def learning_curves(curves: pd.DataFrame, subset: str, quantity: str, profile: s
                 _band(axis, lines.pivot(index="epoch", columns="seed", values=quantity), norm)
             axis.set_title(f"{name(dataset)}, {100 * rate:g} % flipped")
             axis.xaxis.set_major_locator(MaxNLocator(integer=True))
-            axis.legend()
             if quantity == "accuracy":
                 axis.set_ylim(-0.03, 1.03)
                 axis.yaxis.set_major_formatter(PercentFormatter(1.0))
             else:
                 axis.set_ylim(bottom=0)
-    names = {"accuracy": f"accuracy on {subset}", "loss": f"loss on {subset} (nats)"}
-    figure.supylabel(names[quantity], fontsize="medium")
+    handles, labels = axes[0, 0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside upper center", ncols=len(labels))
+    unit = {"accuracy": "", "loss": " (nats)"}[quantity]
+    figure.supylabel(f"{quantity} on {SUBSET_NAMES[subset]}{unit}", fontsize="medium")
     figure.supxlabel("epoch", fontsize="medium")
     return _signed(figure, profile)
 

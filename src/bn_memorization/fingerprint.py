@@ -50,12 +50,15 @@ def of_profile(profile: str, chapter: str) -> dict[str, object]:
 
 
 def modules_used(source: str) -> set[Path]:
-    """Return the files of this package that a source text imports, directly or through others."""
+    """Return the files of this package that a source text imports, directly or through others.
+
+    A text that is not Python imports nothing here; it fails, with its traceback, when it runs.
+    """
     package = paths.root() / "src" / PACKAGE
     found: set[Path] = set()
     todo = [source]
     while todo:
-        for name in _imported(ast.parse(todo.pop())):
+        for name in _imported(todo.pop()):
             path = package / f"{name}.py"
             if path not in found and path.is_file():
                 found.add(path)
@@ -63,8 +66,12 @@ def modules_used(source: str) -> set[Path]:
     return found
 
 
-def _imported(tree: ast.Module) -> Iterable[str]:
+def _imported(source: str) -> Iterable[str]:
     yield "__init__"
+    try:
+        tree = ast.parse(source)
+    except SyntaxError:
+        return
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.module == PACKAGE:
             yield from (alias.name for alias in node.names)

@@ -108,7 +108,8 @@ def build(
     check_choice("architecture", arch, ARCHITECTURES)
     check_choice("norm", norm, NORMS)
     with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
+        # torch.manual_seed would also seed the accelerators, whose state is not forked.
+        torch.default_generator.manual_seed(seed)
         return ARCHITECTURES[arch](
             NORMS[norm], in_channels=in_channels, image_size=image_size, classes=classes
         )

@@ -40,7 +40,7 @@ class Number:
     def _allowed(self, name: str) -> str:
         article = {int: "a whole number", float: "a number"}[self.kind]
         bound = f"above {self.least:g}" if self.open_least else f"from {self.least:g}"
-        return f"{name} must be {article} {bound} up to {self.most:g}."
+        return f"{name} must be {article} {bound} up to {self.most:.10g}."
 
 
 @dataclass(frozen=True)
@@ -98,18 +98,26 @@ VOCABULARY: dict[str, Number | Choice | ListOf] = {
 def declared(cell: str) -> dict[str, object]:
     """Return the names and default values that a parameters cell assigns.
 
-    Raises BadInput for anything in the cell but assignments of plain literals.
+    Raises BadInput for anything in the cell but assignments of plain literals, each on a line of
+    its own: `assign` replaces whole lines.
     """
-    defaults = {}
-    for node in ast.parse(cell).body:
+    try:
+        body = ast.parse(cell).body
+    except SyntaxError as error:
+        raise BadInput(f"The parameters cell is not Python: {error}.") from None
+    defaults, last = {}, 0
+    for node in body:
         try:
             (target,) = node.targets
             defaults[target.id] = ast.literal_eval(node.value)
-        except (AttributeError, ValueError):
+            if not last < node.lineno == node.end_lineno:
+                raise ValueError
+        except (AttributeError, TypeError, ValueError):
             raise BadInput(
                 f"The parameters cell holds {ast.unparse(node)!r}; it may hold only plain "
                 "literals, one name a line."
             ) from None
+        last = node.lineno
     return defaults
 
 

@@ -17,6 +17,7 @@ from bn_memorization import __version__
 from bn_memorization.claims import Evidence, Verdict
 from bn_memorization.train import Run
 
+MINUS, NO_BREAK = "\N{MINUS SIGN}", "\N{NO-BREAK SPACE}"
 NAMES = {
     "batch": "BN",
     "none": "plain",
@@ -43,17 +44,26 @@ def name(key: str) -> str:
 def number(value: float, unit: str) -> str:
     """Return an effect as text: accuracies and AUCs in points, tiny errors in powers of ten."""
     if unit in ("accuracy", "AUC"):
-        return f"{100 * value:+.1f} points"
-    if unit == "relative error":
-        return f"{value:.1e}"
-    return f"{value:.2f}" if unit in ("share", "ratio", "Cliff's delta") else f"{value:+.1f} {unit}"
+        text = f"{100 * value:+.1f} points"
+    elif unit == "relative error":
+        text = f"{value:.1e}" if value else "0"
+    elif unit in ("share", "ratio", "Cliff's delta"):
+        text = f"{value:.2f}"
+    else:
+        text = f"{value:+.1f} {unit}"
+    return text.replace("-", MINUS).replace(" ", NO_BREAK)
+
+
+def between(low: float, high: float, unit: str) -> str:
+    """Return two ends as text, with the unit once; the one number where they read the same."""
+    first, last = number(low, unit), number(high, unit)
+    return last if first == last else f"{first.partition(NO_BREAK)[0]} to {last}"
 
 
 def span(evidence: Sequence[Evidence], unit: str) -> str:
-    """Return the estimates' range over settings as text, or the one estimate."""
-    low = number(min(item.estimate for item in evidence), unit)
-    high = number(max(item.estimate for item in evidence), unit)
-    return low if low == high else f"{low.partition(' ')[0]} to {high}"
+    """Return the range of the estimates over settings as text."""
+    estimates = [item.estimate for item in evidence]
+    return between(min(estimates), max(estimates), unit)
 
 
 def count(n: int, noun: str) -> str:
@@ -68,10 +78,9 @@ def table(verdict: Verdict, profile: str) -> Styler:
     for item, word in zip(verdict.evidence, verdict.words, strict=True):
         rows.append(
             {
-                **{name(key): _cell(key, value) for key, value in item.where.items()},
+                **{name(key): cell(key, value) for key, value in item.where.items()},
                 "effect": number(item.estimate, unit),
-                f"interval ({item.interval})": f"{number(item.low, unit)} to "
-                f"{number(item.high, unit)}",
+                f"interval ({item.interval})": between(item.low, item.high, unit),
                 "n": item.n,
                 "profile": profile,
                 "verdict": word,
@@ -84,7 +93,7 @@ def accuracies(means: pd.DataFrame, profile: str) -> Styler:
     """Return a table of accuracies for readers from that of `memorization.final_accuracies`."""
     shown = pd.DataFrame(
         {
-            name(column): [_cell(column, value) for value in values]
+            name(column): [cell(column, value) for value in values]
             for column, values in means.items()
         }
     )
@@ -97,10 +106,11 @@ def readable(frame: pd.DataFrame) -> Styler:
     return frame.style.hide(axis="index").set_uuid(digest[:8])
 
 
-def _cell(key: str, value: object) -> str:
+def cell(key: str, value: object) -> str:
+    """Return a table cell's text: shares in percent, names as readers know them."""
     if key == "noise_rate":
-        return f"{100 * value:g} %"
-    return f"{100 * value:.1f} %" if isinstance(value, float) else name(str(value))
+        return f"{100 * value:g}{NO_BREAK}%"
+    return f"{100 * value:.1f}{NO_BREAK}%" if isinstance(value, float) else name(str(value))
 
 
 def publish(verdicts: Sequence[Verdict], sentence: str, profile: str) -> None:

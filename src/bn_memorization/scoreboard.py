@@ -8,7 +8,7 @@ from pandas.io.formats.style import Styler
 
 from bn_memorization import chapter, fingerprint, paths
 from bn_memorization.claims import CLAIMS, NOT_TESTABLE, REPRODUCED, Claim
-from bn_memorization.report import name, number, readable
+from bn_memorization.report import between, cell, name, number, readable
 
 NO_CHAPTER = "no chapter yet"
 
@@ -63,7 +63,9 @@ def overview(results: dict[str, dict]) -> Markdown:
 
 
 def _holds_if(claim: Claim) -> str:
-    return f"{claim.direction} {number(claim.threshold, claim.unit)}, n at least {claim.least_n}"
+    points = claim.unit in ("accuracy", "AUC")
+    threshold = f"{100 * claim.threshold:g} points" if points else f"{claim.threshold:g}"
+    return f"{claim.direction} {threshold}, n at least {claim.least_n}"
 
 
 def settings(results: dict[str, dict]) -> Styler:
@@ -75,14 +77,15 @@ def settings(results: dict[str, dict]) -> Styler:
             where = row["where"]
             rows.append(
                 {
-                    "claim": claim.number,
-                    "quantity": claim.quantity,
+                    "claim": f"{claim.number}. {claim.title}",
                     "data set": name(where.get("dataset", "random cases")),
                     "network": name(where.get("arch", where.get("network", ""))),
-                    "flipped": f"{100 * where['noise_rate']:g} %" if "noise_rate" in where else "",
+                    "labels flipped": cell("noise_rate", where["noise_rate"])
+                    if "noise_rate" in where
+                    else "",
                     "effect": number(row["estimate"], claim.unit),
-                    "interval": f"{number(row['low'], claim.unit)} to "
-                    f"{number(row['high'], claim.unit)} ({row['interval']})",
+                    "interval": between(row["low"], row["high"], claim.unit),
+                    "interval is": row["interval"],
                     "n": row["n"],
                     "profile": verdict["profile"],
                     "verdict": row["verdict"],

@@ -31,9 +31,9 @@ def paired_gap(first: ArrayLike, second: ArrayLike, level: float = LEVEL) -> Gap
     first, second = np.asarray(first, float), np.asarray(second, float)
     if first.shape != second.shape or first.ndim != 1 or first.size == 0:
         raise ValueError(f"Pairs need two equal lists, not shapes {first.shape}, {second.shape}.")
+    if not np.isfinite([first, second]).all():
+        raise ValueError(f"Pairs need finite numbers, not {first} and {second}.")
     difference = first - second
-    if not np.isfinite(difference).all():
-        raise ValueError(f"Not finite: {difference[~np.isfinite(difference)]} among the gaps.")
     n, estimate = difference.size, float(difference.mean())
     if n == 1:
         return Gap(estimate, float("nan"), float("nan"), 1)

@@ -5,6 +5,7 @@ of everything that the result depends on, so a record is never out of date: anot
 or code version has another key. Arrays are never pickled.
 """
 
+import contextlib
 import hashlib
 import io
 import json
@@ -63,8 +64,8 @@ Arrays = dict[str, np.ndarray]
 
 
 def exists(address: Address) -> bool:
-    """Say whether a record lies at this address, without reading it."""
-    return (address.folder / META).is_file()
+    """Say whether a record lies at this address, whole or damaged, without reading it."""
+    return address.folder.is_dir()
 
 
 def get_or_compute(
@@ -123,7 +124,8 @@ def read(address: Address) -> tuple[Arrays, dict]:
         raise _damaged(address, f"cannot be read ({error})") from error
     if not isinstance(meta, dict):
         raise _damaged(address, f"{META} holds no object")
-    for name, wanted in address.identity.items():
+    # As JSON gives it back: a tuple in a config comes as a list.
+    for name, wanted in json.loads(json.dumps(address.identity)).items():
         if meta.get(name) != wanted:
             raise _damaged(address, f"{name} is {meta.get(name)!r}, not {wanted!r}")
     found = hashlib.sha256(blob).hexdigest()
@@ -139,8 +141,9 @@ def read(address: Address) -> tuple[Arrays, dict]:
 def sweep(older_than: float) -> None:
     """Remove what interrupted writers left: temporary folders last changed before `older_than`."""
     for left in paths.runs().glob("*/.writing-*"):
-        if left.stat().st_mtime < older_than:
-            shutil.rmtree(left, ignore_errors=True)
+        with contextlib.suppress(FileNotFoundError):  # its writer has just finished
+            if left.stat().st_mtime < older_than:
+                shutil.rmtree(left, ignore_errors=True)
 
 
 def _damaged(address: Address, why: str) -> DamagedRecord:

@@ -6,6 +6,7 @@ flipped, the initial weights and the order of the batches, so that two arms with
 differ by their norm and nothing else.
 """
 
+import math
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -55,19 +56,21 @@ class TrainConfig:
         check_choice("optimizer", self.optimizer, OPTIMIZERS)
         check_choice("architecture", self.arch, models.ARCHITECTURES)
         check_choice("norm", self.norm, models.NORMS)
-        for name in ("train_size", "eval_size", "epochs"):
-            _require(name, getattr(self, name), getattr(self, name) >= 1, "at least 1")
-        _require("batch_size", self.batch_size, self.batch_size >= 2, "at least 2")
-        _require("noise_rate", self.noise_rate, 0 <= self.noise_rate < 1, "in [0, 1)")
-        _require("lr", self.lr, self.lr > 0, "above 0")
-        _require("momentum", self.momentum, 0 <= self.momentum < 1, "in [0, 1)")
-        _require("weight_decay", self.weight_decay, self.weight_decay >= 0, "at least 0")
+        # One image has no batch variance, so there is no run on one.
+        least = {"train_size": 2, "batch_size": 2, "eval_size": 1, "epochs": 1, "seed": 0}
+        for name, value in least.items():
+            _require(name, getattr(self, name), getattr(self, name) >= value, f"at least {value}")
+        for name in ("noise_rate", "momentum"):
+            _require(name, getattr(self, name), 0 <= getattr(self, name) < 1, "in [0, 1)")
+        _require("lr", self.lr, 0 < self.lr < math.inf, "above 0 and finite")
+        decay = self.weight_decay
+        _require("weight_decay", decay, 0 <= decay < math.inf, "at least 0 and finite")
 
     def describe(self) -> str:
         """Return one line that tells this run from its neighbors."""
         return (
             f"{self.arch}/{self.norm} on {self.dataset}, "
-            f"{self.noise_rate:.0%} flipped, seed {self.seed}"
+            f"{100 * self.noise_rate:g} % flipped, seed {self.seed}"
         )
 
 
@@ -177,12 +180,15 @@ def fit(config: TrainConfig, data: Dataset, *, device: str = "cpu") -> Run:
 
     measured = [measure(model, sample.subsets)]
     for epoch in range(1, config.epochs + 1):
-        _train_epoch(model, optimizer, sample, config, order, epoch)
+        steps = _train_epoch(model, optimizer, sample, config, order)
         measured.append(measure(model, sample.subsets))
+        # Measured losses too, or the very last step would go unchecked.
+        _require_finite([steps, *(loss for loss, _ in measured[-1].values())], epoch, config)
     return Run(config, _arrays(measured, sample))
 
 
-def _train_epoch(model, optimizer, sample, config, order, epoch) -> None:
+def _train_epoch(model, optimizer, sample, config, order) -> np.ndarray:
+    """Take the steps of one epoch and return the loss at each."""
     model.train()
     shuffled = torch.randperm(len(sample.y), generator=order).to(sample.y.device)
     losses = []
@@ -194,9 +200,13 @@ def _train_epoch(model, optimizer, sample, config, order, epoch) -> None:
         loss.backward()
         optimizer.step()
         losses.append(loss.detach())
-    if not torch.isfinite(torch.stack(losses)).all():
+    return torch.stack(losses).cpu().numpy()
+
+
+def _require_finite(losses: list[np.ndarray], epoch: int, config: TrainConfig) -> None:
+    if not all(np.isfinite(part).all() for part in losses):
         raise Failure(
-            f"The training loss stopped being finite in epoch {epoch} of {config.describe()}. "
+            f"The loss stopped being finite in epoch {epoch} of {config.describe()}. "
             f"Lower the learning rate (lr={config.lr})."
         )
 
