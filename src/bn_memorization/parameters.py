@@ -35,7 +35,7 @@ class Number:
         inside = self.least < number if self.open_least else self.least <= number
         if not (inside and number <= self.most):
             raise BadInput(f"{name}={value} is out of range. {self._allowed(name)}")
-        return number
+        return number + 0  # -0.0 becomes 0.0: equal settings have equal records
 
     def _allowed(self, name: str) -> str:
         article = {int: "a whole number", float: "a number"}[self.kind]

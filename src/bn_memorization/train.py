@@ -7,6 +7,8 @@ differ by their norm and nothing else.
 """
 
 import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -18,12 +20,15 @@ from bn_memorization import models
 from bn_memorization.corrupt import flip_labels
 from bn_memorization.data import Dataset, normalized
 from bn_memorization.errors import BadInput, Failure, check_choice
+from bn_memorization.regularize import FORMS, gamma_sigma_penalty
 
 # Raise when a change here, in models, corrupt or data alters what a run returns: records made by
 # an older version are then trained again.
-VERSION = 1
+VERSION = 2
 
 OPTIMIZERS = ("sgd", "adam")
+NO_PENALTY = "none"
+PENALTIES = (NO_PENALTY, *FORMS)
 SUBSETS = ("corrupted", "clean", "test")
 EVAL_BATCH = 512
 
@@ -51,8 +56,14 @@ class TrainConfig:
     lr: float
     momentum: float = 0.0
     weight_decay: float = 0.0
+    penalty: str = NO_PENALTY
+    penalty_weight: float = 0.0
+    penalty_target: float = 1.0
 
     def __post_init__(self):
+        check_choice("penalty", self.penalty, PENALTIES)
+        _require("penalty_weight", self.penalty_weight, self.penalty_weight >= 0, "at least 0")
+        _require("penalty_target", self.penalty_target, self.penalty_target > 0, "above 0")
         check_choice("optimizer", self.optimizer, OPTIMIZERS)
         check_choice("architecture", self.arch, models.ARCHITECTURES)
         check_choice("norm", self.norm, models.NORMS)
@@ -160,14 +171,36 @@ def make_optimizer(config: TrainConfig, model: nn.Module) -> torch.optim.Optimiz
     )
 
 
-def fit(config: TrainConfig, data: Dataset, *, device: str = "cpu") -> Run:
+# A probe measures a model before training and after every epoch, and leaves it as it was.
+Probe = Callable[[nn.Module, Sample], Mapping[str, np.ndarray]]
+
+
+def fit(
+    config: TrainConfig, data: Dataset, *, device: str = "cpu", probes: tuple[Probe, ...] = ()
+) -> Run:
     """Train one model and measure it before training and after every epoch.
 
+    What a probe returns under a name is stacked over epochs, [E + 1, ...], into the run's arrays.
     Raises Failure, naming the run, when the loss stops being finite.
     """
     where = torch.device(device)
     sample = draw(config, data, where)
-    model = models.build(
+    model = new_model(config, data, where)
+    measured, probed = [], []
+
+    def look(epoch: int) -> None:
+        measured.append(measure(model, sample.subsets))
+        check_finite([loss for loss, _ in measured[-1].values()], epoch, config)
+        probed.append({k: v for probe in probes for k, v in probe(model, sample).items()})
+
+    optimize(model, sample.x, sample.y, config, look)
+    stacked = {name: np.stack([p[name] for p in probed]) for name in probed[0]}
+    return Run(config, _arrays(measured, sample) | stacked)
+
+
+def new_model(config: TrainConfig, data: Dataset, where: torch.device) -> nn.Module:
+    """Return the config's network before training, on the device."""
+    return models.build(
         config.arch,
         config.norm,
         in_channels=data.channels,
@@ -175,40 +208,49 @@ def fit(config: TrainConfig, data: Dataset, *, device: str = "cpu") -> Run:
         classes=len(data.classes),
         seed=config.seed,
     ).to(where, memory_format=torch.channels_last)  # a quarter faster on CPUs
+
+
+def optimize(
+    model: nn.Module, x: Tensor, y: Tensor, config: TrainConfig, look: Callable[[int], None]
+) -> None:
+    """Train a model in place on x[N, ...], y[N]; call look(epoch) first and after every epoch.
+
+    It is for `look` to stop a run that diverges, by `check_finite`.
+    """
     optimizer = make_optimizer(config, model)
     order = torch.Generator().manual_seed(config.seed)
-
-    measured = [measure(model, sample.subsets)]
-    for epoch in range(1, config.epochs + 1):
-        steps = _train_epoch(model, optimizer, sample, config, order)
-        measured.append(measure(model, sample.subsets))
-        # Measured losses too, or the very last step would go unchecked.
-        _require_finite([steps, *(loss for loss, _ in measured[-1].values())], epoch, config)
-    return Run(config, _arrays(measured, sample))
-
-
-def _train_epoch(model, optimizer, sample, config, order) -> np.ndarray:
-    """Take the steps of one epoch and return the loss at each."""
-    model.train()
-    shuffled = torch.randperm(len(sample.y), generator=order).to(sample.y.device)
-    losses = []
-    for batch in shuffled.split(config.batch_size):
-        if len(batch) < 2:
-            continue  # one sample has no batch variance; it is trained on in other epochs
-        optimizer.zero_grad(set_to_none=True)
-        loss = F.cross_entropy(model(sample.x[batch]), sample.y[batch])
-        loss.backward()
-        optimizer.step()
-        losses.append(loss.detach())
-    return torch.stack(losses).cpu().numpy()
+    look(0)
+    with _penalty(config, model) as penalty:
+        for epoch in range(1, config.epochs + 1):
+            model.train()
+            shuffled = torch.randperm(len(y), generator=order).to(y.device)
+            for batch in shuffled.split(config.batch_size):
+                if len(batch) < 2:
+                    continue  # one sample has no batch variance; other epochs train on it
+                optimizer.zero_grad(set_to_none=True)
+                loss = F.cross_entropy(model(x[batch]), y[batch]) + penalty()
+                loss.backward()
+                optimizer.step()
+            look(epoch)
 
 
-def _require_finite(losses: list[np.ndarray], epoch: int, config: TrainConfig) -> None:
-    if not all(np.isfinite(part).all() for part in losses):
+def check_finite(values: Iterable[np.ndarray], epoch: int, config: TrainConfig) -> None:
+    """Raise Failure, naming the run, if a loss or logit measured after an epoch is not finite."""
+    if not all(np.isfinite(part).all() for part in values):
         raise Failure(
-            f"The loss stopped being finite in epoch {epoch} of {config.describe()}. "
-            f"Lower the learning rate (lr={config.lr})."
+            f"The loss stopped being finite in epoch {epoch} of {config.describe()}. Lower the "
+            f"learning rate (lr={config.lr})."
         )
+
+
+@contextmanager
+def _penalty(config: TrainConfig, model: nn.Module) -> Iterator[Callable[[], Tensor | float]]:
+    if config.penalty == NO_PENALTY:
+        yield lambda: 0.0
+        return
+    form = {"weight": config.penalty_weight, "target": config.penalty_target}
+    with gamma_sigma_penalty(model, form=config.penalty, **form) as penalty:
+        yield penalty.value
 
 
 @torch.inference_mode()
