@@ -266,10 +266,10 @@ report.readable(pd.DataFrame(rows, columns=columns)).format("{:.4g}").set_captio
 # %% tags=["remove-cell"]
 sentence = (
     "With fixed batch statistics, one gradient step raises a sample's own margin exactly "
-    "(gamma/sigma)^2 times as much as the same step without batch normalization. All "
+    "(γ/σ)² times as much as the same step without batch normalization. All "
     f"{len(steps)} lines of the derivation hold symbolically, and on {cases} random networks the "
     f"derived growth agrees with autograd up to a relative error of {error.max():.1e}. The factor "
-    "speeds fitting up only where gamma/sigma exceeds one, and statistics that move with the batch "
+    "speeds fitting up only where γ/σ exceeds one, and statistics that move with the batch "
     "are not covered."
 )
 report.publish([verdict], sentence, profile)

@@ -3,7 +3,7 @@
 import numpy as np
 
 from bn_memorization.catalog import Dataset, Split
-from bn_memorization.train import TrainConfig
+from bn_memorization.config import TrainConfig
 
 SIZE = 12  # the smallest image that LeNet takes
 CLASSES = ("top", "middle", "bottom")

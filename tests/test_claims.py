@@ -1,4 +1,5 @@
 import math
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -12,7 +13,6 @@ from bn_memorization.claims import (
     PARTLY,
     REPRODUCED,
     VERDICTS,
-    Claim,
     Evidence,
     judge,
     judge_one,
@@ -23,7 +23,9 @@ NAN = math.nan
 
 
 def claim(direction="above", threshold=1.0, least_n=3):
-    return Claim("key", 1, "It holds.", "effect", "ratio", direction, threshold, least_n, None)
+    """Return any declared claim with another key and another rule."""
+    some = next(iter(CLAIMS.values()))
+    return replace(some, key="key", direction=direction, threshold=threshold, least_n=least_n)
 
 
 def evidence(low, estimate, high, n=3):
@@ -165,6 +167,7 @@ def test_declared_claims_are_whole(key):
     assert math.isfinite(declared.threshold)
     assert declared.least_n >= 2  # one unit has no interval
     assert declared.statement.endswith(".")
+    assert declared.title
     assert declared.quantity
     assert declared.unit
     if declared.chapter is not None:

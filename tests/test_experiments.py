@@ -3,8 +3,8 @@ from dataclasses import asdict, fields
 import pytest
 
 from bn_memorization import experiments, paths
+from bn_memorization.config import TrainConfig
 from bn_memorization.errors import BadInput
-from bn_memorization.train import TrainConfig
 
 SHARED = {
     "source": "embedded",

@@ -85,9 +85,9 @@ def test_shapes_that_are_no_pairs_are_refused(first, second):
 @pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
 @pytest.mark.parametrize("other", [0.0, math.inf])
 def test_values_that_are_not_finite_are_refused(bad, other):
-    with pytest.raises(ValueError, match="[Nn]ot finite"):
+    with pytest.raises(ValueError, match="need finite numbers"):
         paired_gap([1.0, bad], [1.0, other])
-    with pytest.raises(ValueError, match="[Nn]ot finite"):
+    with pytest.raises(ValueError, match="need finite numbers"):
         paired_gap([1.0, other], [1.0, bad])
 
 

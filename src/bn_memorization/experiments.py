@@ -7,8 +7,8 @@ the notebook asks for the same list and finds every record there.
 from collections.abc import Callable, Mapping
 from itertools import product
 
+from bn_memorization.config import TrainConfig
 from bn_memorization.models import PLAIN
-from bn_memorization.train import TrainConfig
 
 SHARED = (
     "source",

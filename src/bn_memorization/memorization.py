@@ -12,8 +12,9 @@ from bn_memorization.claims import Evidence, Verdict
 from bn_memorization.data import Dataset
 from bn_memorization.models import PLAIN
 from bn_memorization.report import count, span
+from bn_memorization.sample import SUBSETS
 from bn_memorization.stats import epochs_until, paired_gap
-from bn_memorization.train import SUBSETS, Run
+from bn_memorization.train import Run
 
 HALF = 0.5
 CELL = ("dataset", "arch", "noise_rate")
@@ -138,7 +139,7 @@ def answer(final: Verdict, speed: Verdict, arm: str) -> str:
     settings = count(len(final.evidence), "setting")
     return (
         f"After the last epoch the network with {arm} fits more flipped labels than the plain one "
-        f"in {ahead} of {settings}: the gap runs from {span(final.evidence, 'accuracy')} "
+        f"in {ahead} of {settings}: the gap is {span(final.evidence, 'accuracy')} "
         f"({final.word}). It fits half of them sooner in {sooner} of {len(speed.evidence)}, by "
         f"{span(speed.evidence, 'epochs')} ({speed.word})."
     )

@@ -8,7 +8,7 @@ import ast
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from bn_memorization import data, fingerprint, models, train
+from bn_memorization import config, data, fingerprint, models
 from bn_memorization.errors import BadInput, check_choice
 
 
@@ -87,7 +87,7 @@ VOCABULARY: dict[str, Number | Choice | ListOf] = {
     "seed": Number(int, 0, 2**31 - 1),
     "epochs": Number(int, 1, 10_000),
     "batch_size": Number(int, 2, 60_000),
-    "optimizer": Choice("optimizer", lambda: train.OPTIMIZERS),
+    "optimizer": Choice("optimizer", lambda: config.OPTIMIZERS),
     "lr": Number(float, 0, 100, open_least=True),
     "momentum": Number(float, 0, 0.999),
     "weight_decay": Number(float, 0, 10),

@@ -9,10 +9,11 @@ from functools import cache
 
 from tqdm import tqdm
 
-from bn_memorization import data, machine, store, train
+from bn_memorization import data, machine, sample, store, train
+from bn_memorization.config import TrainConfig
 from bn_memorization.errors import Failure
 from bn_memorization.executors import executor
-from bn_memorization.train import Run, TrainConfig
+from bn_memorization.train import Run
 
 KIND = "train"
 EXECUTOR_VARIABLE = "BN_MEMORIZATION_EXECUTOR"
@@ -51,7 +52,7 @@ def missing(configs: list[TrainConfig]) -> list[TrainConfig]:
     Raises BadInput when a config does not fit its data set.
     """
     for config in configs:
-        train.check_size(config, _dataset(config.dataset, config.source))
+        sample.check_size(config, _dataset(config.dataset, config.source))
     return [c for c in dict.fromkeys(configs) if not store.exists(address(c))]
 
 

@@ -6,7 +6,6 @@ flipped, the initial weights and the order of the batches, so that two arms with
 differ by their norm and nothing else.
 """
 
-import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -17,72 +16,17 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from bn_memorization import models
-from bn_memorization.corrupt import flip_labels
-from bn_memorization.data import Dataset, normalized
-from bn_memorization.errors import BadInput, Failure, check_choice
-from bn_memorization.regularize import FORMS, gamma_sigma_penalty
+from bn_memorization.config import NO_PENALTY, TrainConfig
+from bn_memorization.data import Dataset
+from bn_memorization.errors import Failure
+from bn_memorization.regularize import gamma_sigma_penalty
+from bn_memorization.sample import SUBSETS, Sample, draw
 
 # Raise when a change here, in models, corrupt or data alters what a run returns: records made by
 # an older version are then trained again.
 VERSION = 2
 
-OPTIMIZERS = ("sgd", "adam")
-NO_PENALTY = "none"
-PENALTIES = (NO_PENALTY, *FORMS)
-SUBSETS = ("corrupted", "clean", "test")
 EVAL_BATCH = 512
-
-
-@dataclass(frozen=True)
-class TrainConfig:
-    """All that decides a run's result, beside the data and the machine.
-
-    `train_size` images are drawn; `noise_rate` of them get a wrong label. Clean and test curves
-    are measured on at most `eval_size` images each, corrupted ones on all. Raises BadInput for a
-    value out of range.
-    """
-
-    dataset: str
-    source: str
-    train_size: int
-    eval_size: int
-    arch: str
-    norm: str
-    noise_rate: float
-    seed: int
-    epochs: int
-    batch_size: int
-    optimizer: str
-    lr: float
-    momentum: float = 0.0
-    weight_decay: float = 0.0
-    penalty: str = NO_PENALTY
-    penalty_weight: float = 0.0
-    penalty_target: float = 1.0
-
-    def __post_init__(self):
-        check_choice("penalty", self.penalty, PENALTIES)
-        _require("penalty_weight", self.penalty_weight, self.penalty_weight >= 0, "at least 0")
-        _require("penalty_target", self.penalty_target, self.penalty_target > 0, "above 0")
-        check_choice("optimizer", self.optimizer, OPTIMIZERS)
-        check_choice("architecture", self.arch, models.ARCHITECTURES)
-        check_choice("norm", self.norm, models.NORMS)
-        # One image has no batch variance, so there is no run on one.
-        least = {"train_size": 2, "batch_size": 2, "eval_size": 1, "epochs": 1, "seed": 0}
-        for name, value in least.items():
-            _require(name, getattr(self, name), getattr(self, name) >= value, f"at least {value}")
-        for name in ("noise_rate", "momentum"):
-            _require(name, getattr(self, name), 0 <= getattr(self, name) < 1, "in [0, 1)")
-        _require("lr", self.lr, 0 < self.lr < math.inf, "above 0 and finite")
-        decay = self.weight_decay
-        _require("weight_decay", decay, 0 <= decay < math.inf, "at least 0 and finite")
-
-    def describe(self) -> str:
-        """Return one line that tells this run from its neighbors."""
-        return (
-            f"{self.arch}/{self.norm} on {self.dataset}, "
-            f"{100 * self.noise_rate:g} % flipped, seed {self.seed}"
-        )
 
 
 @dataclass(frozen=True)
@@ -106,60 +50,6 @@ class Run:
     def curve(self, quantity: str, subset: str) -> np.ndarray:
         """Return `accuracy` or `loss` of one subset, [E + 1]."""
         return self.arrays[quantity][:, SUBSETS.index(subset)]
-
-
-@dataclass(frozen=True)
-class Sample:
-    """The images that one run trains on and is measured on, as tensors on its device."""
-
-    x: Tensor  # float32[N, C, H, W]
-    y: Tensor  # int64[N], with the flipped labels in place
-    subsets: dict[str, tuple[Tensor, Tensor]]
-    corrupted_row: np.ndarray
-    true_label: np.ndarray
-    given_label: np.ndarray
-
-
-def check_size(config: TrainConfig, data: Dataset) -> None:
-    """Raise BadInput when the config asks for more training images than the data set has."""
-    available = len(data.train.labels)
-    if config.train_size > available:
-        raise BadInput(
-            f"train_size={config.train_size}, but {data.name} ({data.source}) has {available} "
-            f"training images. Choose at most {available}, or source=auto for the full set."
-        )
-
-
-def draw(config: TrainConfig, data: Dataset, device: torch.device) -> Sample:
-    """Draw the run's training images and flip the labels of some, by `config.seed` alone.
-
-    Raises BadInput when more images are asked for than the data set has.
-    """
-    check_size(config, data)
-    available = len(data.train.labels)
-    # A stream of its own: flip_labels starts from the bare seed.
-    rows = np.random.default_rng([config.seed, 1]).permutation(available)[: config.train_size]
-    true = data.train.labels[rows].astype(np.int64)
-    given, corrupted = flip_labels(true, config.noise_rate, config.seed, len(data.classes))
-    clean = np.setdiff1d(np.arange(len(rows)), corrupted)[: config.eval_size]
-
-    train_images, test_images = normalized(data)
-    x = torch.from_numpy(train_images[rows]).to(device)
-    y = torch.from_numpy(given).to(device)
-    test_x = torch.from_numpy(test_images[: config.eval_size]).to(device)
-    test_y = torch.from_numpy(data.test.labels[: config.eval_size].astype(np.int64)).to(device)
-    return Sample(
-        x=x,
-        y=y,
-        subsets={
-            "corrupted": (x[corrupted], y[corrupted]),
-            "clean": (x[clean], y[clean]),
-            "test": (test_x, test_y),
-        },
-        corrupted_row=rows[corrupted],
-        true_label=true[corrupted],
-        given_label=given[corrupted],
-    )
 
 
 def make_optimizer(config: TrainConfig, model: nn.Module) -> torch.optim.Optimizer:
@@ -282,8 +172,3 @@ def _arrays(measured: list[dict[str, tuple]], sample: Sample) -> dict[str, np.nd
 
 def _mean(values: np.ndarray) -> float:
     return float(np.mean(values, dtype=np.float64)) if values.size else float("nan")
-
-
-def _require(name: str, value: object, holds: bool, allowed: str) -> None:
-    if not holds:
-        raise BadInput(f"{name}={value} is out of range: it must be {allowed}.")

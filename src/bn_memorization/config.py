@@ -1,0 +1,69 @@
+"""What decides a run: every setting of a training, checked when it is made."""
+
+import math
+from dataclasses import dataclass
+
+from bn_memorization import models
+from bn_memorization.errors import BadInput, check_choice
+from bn_memorization.regularize import FORMS
+
+OPTIMIZERS = ("sgd", "adam")
+NO_PENALTY = "none"
+PENALTIES = (NO_PENALTY, *FORMS)
+
+
+@dataclass(frozen=True)
+class TrainConfig:
+    """All that decides a run's result, beside the data and the machine.
+
+    `train_size` images are drawn; `noise_rate` of them get a wrong label. Clean and test curves
+    are measured on at most `eval_size` images each, corrupted ones on all. Raises BadInput for a
+    value out of range.
+    """
+
+    dataset: str
+    source: str
+    train_size: int
+    eval_size: int
+    arch: str
+    norm: str
+    noise_rate: float
+    seed: int
+    epochs: int
+    batch_size: int
+    optimizer: str
+    lr: float
+    momentum: float = 0.0
+    weight_decay: float = 0.0
+    penalty: str = NO_PENALTY
+    penalty_weight: float = 0.0
+    penalty_target: float = 1.0
+
+    def __post_init__(self):
+        check_choice("penalty", self.penalty, PENALTIES)
+        _require("penalty_weight", self.penalty_weight, self.penalty_weight >= 0, "at least 0")
+        _require("penalty_target", self.penalty_target, self.penalty_target > 0, "above 0")
+        check_choice("optimizer", self.optimizer, OPTIMIZERS)
+        check_choice("architecture", self.arch, models.ARCHITECTURES)
+        check_choice("norm", self.norm, models.NORMS)
+        # One image has no batch variance, so there is no run on one.
+        least = {"train_size": 2, "batch_size": 2, "eval_size": 1, "epochs": 1, "seed": 0}
+        for name, value in least.items():
+            _require(name, getattr(self, name), getattr(self, name) >= value, f"at least {value}")
+        for name in ("noise_rate", "momentum"):
+            _require(name, getattr(self, name), 0 <= getattr(self, name) < 1, "in [0, 1)")
+        _require("lr", self.lr, 0 < self.lr < math.inf, "above 0 and finite")
+        decay = self.weight_decay
+        _require("weight_decay", decay, 0 <= decay < math.inf, "at least 0 and finite")
+
+    def describe(self) -> str:
+        """Return one line that tells this run from its neighbors."""
+        return (
+            f"{self.arch}/{self.norm} on {self.dataset}, "
+            f"{100 * self.noise_rate:g} % flipped, seed {self.seed}"
+        )
+
+
+def _require(name: str, value: object, holds: bool, allowed: str) -> None:
+    if not holds:
+        raise BadInput(f"{name}={value} is out of range: it must be {allowed}.")

@@ -1,0 +1,253 @@
+import math
+import re
+
+import numpy as np
+import pandas as pd
+import planted
+import pytest
+
+from bn_memorization import memorization
+from bn_memorization.claims import CLAIMS, judge
+from bn_memorization.stats import paired_gap
+from bn_memorization.train import Run
+
+NAN = math.nan
+
+
+def run(corrupted, *, clean=None, test=None, **changes):
+    """Return a run with the given accuracy curves; an untold one stays at zero."""
+    columns = [corrupted, *(curve or [0.0] * len(corrupted) for curve in (clean, test))]
+    accuracy = np.array(columns, float).T
+    config = planted.config(epochs=len(corrupted) - 1, **changes)
+    return Run(config, {"accuracy": accuracy, "loss": 10 - accuracy})
+
+
+def pairs(*ends, **changes):
+    """Return both arms of each seed from (batch, plain) final accuracies."""
+    return [
+        run([0.0, end], norm=norm, seed=seed, **changes)
+        for seed, both in enumerate(ends)
+        for norm, end in zip(("batch", "none"), both, strict=True)
+    ]
+
+
+FINAL = memorization.final_accuracy("corrupted")
+
+
+def test_final_accuracy_takes_the_last_epoch_of_its_subset():
+    one = run([0.1, 0.9, 0.2], clean=[0.3, 0.4, 0.5], test=[0.6, 0.7, 0.8])
+    found = [memorization.final_accuracy(subset)(one) for subset in ("corrupted", "clean", "test")]
+    assert found == [0.2, 0.5, 0.8]
+    assert all(type(value) is float for value in found)
+
+
+@pytest.mark.parametrize(
+    ("curve", "epochs", "never"),
+    [
+        ([0.1, 0.2, 0.5, 0.9], 2, False),  # half counts
+        ([0.6, 0.2, 0.3], 0, False),  # before training
+        ([0.1, 0.7, 0.2], 1, False),  # it does not have to last
+        ([0.1, 0.2, 0.3, 0.5], 3, False),  # in the last epoch
+        ([0.1, 0.2, 0.3, 0.499], 3, True),  # cut off at the same number
+        ([NAN, NAN], 1, True),
+    ],
+)
+def test_half_fitted(curve, epochs, never):
+    one = run(curve)
+    assert memorization.half_fitted(one) == epochs
+    assert isinstance(memorization.half_fitted(one), float)
+    assert memorization.never_half_fitted(one) is never
+
+
+def test_compare_by_hand():
+    """Gaps .2, .4 and .6: mean .4, s .2; t for 2 degrees of freedom is 4.302652730 at 95 %."""
+    (found,) = memorization.compare(pairs((0.5, 0.3), (0.7, 0.3), (0.9, 0.3)), "batch", FINAL)
+    reach = 4.302652729911275 * 0.2 / math.sqrt(3)
+    assert found.n == 3
+    assert (found.estimate, found.low, found.high) == pytest.approx((0.4, 0.4 - reach, 0.4 + reach))
+    assert found.where == {"dataset": "planted", "arch": "lenet", "noise_rate": 0.25}
+
+
+def test_compare_turns_with_its_sign():
+    runs = pairs((0.5, 0.3), (0.7, 0.3), (0.9, 0.4))
+    (up,) = memorization.compare(runs, "batch", FINAL)
+    (down,) = memorization.compare(runs, "batch", FINAL, sign=-1)
+    assert (down.estimate, down.low, down.high) == (-up.estimate, -up.high, -up.low)
+
+
+def test_compare_pairs_by_seed_whatever_the_order():
+    ends = (0.9, 0.8), (0.5, 0.4), (0.1, 0.0)  # the same gap in each pair, so no width
+    runs = pairs(*ends)
+    for order in (runs, runs[::-1], runs[1::2] + runs[::2], runs[1::2] + runs[::2][::-1]):
+        (found,) = memorization.compare(order, "batch", FINAL)
+        assert (found.estimate, found.low, found.high) == pytest.approx((0.1, 0.1, 0.1))
+
+
+def test_compare_gives_one_piece_of_evidence_a_cell():
+    runs = [
+        one
+        for dataset in ("planted", "other")
+        for rate in (0.25, 0.5)
+        for one in pairs((rate, 0.0), (rate, 0.0), dataset=dataset, noise_rate=rate)
+    ]
+    found = memorization.compare(runs, "batch", FINAL)
+    assert [(e.where["dataset"], e.where["noise_rate"], e.estimate, e.n) for e in found] == [
+        ("planted", 0.25, 0.25, 2),
+        ("planted", 0.5, 0.5, 2),
+        ("other", 0.25, 0.25, 2),
+        ("other", 0.5, 0.5, 2),
+    ]
+
+
+def test_compare_leaves_other_arms_out():
+    runs = pairs((0.5, 0.3), (0.7, 0.4))
+    others = [run([0.0, 0.1], norm="group", seed=seed) for seed in (0, 1)]
+    assert memorization.compare(runs + others, "batch", FINAL) == memorization.compare(
+        runs, "batch", FINAL
+    )
+    (group,) = memorization.compare(runs + others, "group", FINAL)
+    assert group.estimate == pytest.approx(0.1 - 0.35)
+
+
+@pytest.mark.parametrize("lost", range(4))
+def test_a_seed_without_one_of_its_arms_is_an_error(lost):
+    runs = pairs((0.5, 0.3), (0.7, 0.4))
+    del runs[lost]
+    with pytest.raises(ValueError, match=r"planted.*seeds \[.*\] of batch, \[.*\] of plain"):
+        memorization.compare(runs, "batch", FINAL)
+
+
+def test_no_runs_of_the_arm_is_an_error():
+    with pytest.raises(ValueError, match="of group"):
+        memorization.compare(pairs((0.5, 0.3)), "group", FINAL)
+
+
+def test_censored_times_understate_the_gap():
+    """The plain arms never get there: they count with their 4 epochs."""
+    fast, slow = [0.0, 0.5, 0.9, 0.9, 0.9], [0.0, 0.1, 0.2, 0.3, 0.4]
+    runs = [
+        run(curve, norm=norm, seed=seed)
+        for seed in (0, 1)
+        for norm, curve in (("batch", fast), ("none", slow))
+    ]
+    (found,) = memorization.compare(runs, "batch", memorization.half_fitted, sign=-1)
+    assert found.estimate == 4 - 1
+
+
+def test_curves_in_long_form():
+    one = run([0.1, 0.2], clean=[0.3, 0.4], test=[0.5, 0.6], seed=3)
+    two = run([0.7, 0.8], norm="none", seed=4, noise_rate=0.5)
+    frame = memorization.curves([one, two])
+    assert list(frame) == [
+        *("dataset", "arch", "noise_rate", "norm", "seed", "epoch", "subset", "accuracy", "loss")
+    ]
+    assert len(frame) == 2 * 2 * 3
+    clean = frame[(frame.seed == 3) & (frame.subset == "clean")]
+    assert list(clean.epoch) == [0, 1]
+    assert list(clean.accuracy) == [0.3, 0.4]
+    assert list(clean.loss) == [9.7, 9.6]
+    assert set(clean.norm) == {"batch"}
+    last = frame[(frame.seed == 4) & (frame.subset == "corrupted") & (frame.epoch == 1)]
+    assert last.accuracy.item() == 0.8
+    assert last.noise_rate.item() == 0.5
+    assert last.norm.item() == "none"
+
+
+def test_final_accuracies_are_means_over_seeds_of_the_last_epoch():
+    runs = [
+        run([0.9, 0.2], clean=[0, 0.4], test=[0, 0.6], seed=0),
+        run([0.9, 0.4], clean=[0, 0.6], test=[0, 1.0], seed=1),
+        run([0.9, 0.1], clean=[0, 0.2], test=[0, 0.3], seed=0, norm="none"),
+    ]
+    found = memorization.final_accuracies(runs)
+    wanted = pd.DataFrame(
+        {
+            "dataset": "planted",
+            "arch": "lenet",
+            "noise_rate": 0.25,
+            "norm": ["batch", "none"],
+            "corrupted": [0.3, 0.1],
+            "clean": [0.5, 0.2],
+            "test": [0.8, 0.3],
+        }
+    )
+    pd.testing.assert_frame_equal(found, wanted)
+
+
+def test_example_is_the_first_of_the_arm_at_the_highest_rate():
+    runs = [
+        run([0, 1], noise_rate=0.1, seed=0),
+        run([0, 1], noise_rate=0.5, seed=1, norm="none"),
+        run([0, 1], noise_rate=0.5, seed=2),
+        run([0, 1], noise_rate=0.5, seed=3),
+    ]
+    assert memorization.example(runs, "batch") is runs[2]
+    assert memorization.example(runs, "none") is runs[1]
+
+
+@pytest.mark.parametrize("limit", [2, 3, 24])
+def test_flipped_samples(limit):
+    data = planted.planted_set()
+    one = run([0.0, 2 / 3])
+    one.arrays.update(
+        corrupted_row=np.array([7, 3, 50]),
+        true_label=np.array([0, 1, 2]),
+        given_label=np.array([2, 0, 1]),
+        fitted=np.array([[True, True, True], [True, False, True]]),
+    )
+    found = memorization.flipped_samples(one, data, limit)
+    n = min(limit, 3)
+    np.testing.assert_array_equal(found["images"], data.train.images[[7, 3, 50][:n]])
+    assert found["titles"] == ["bottom\n(top)", "top\n(middle)", "middle\n(bottom)"][:n]
+    assert list(found["marked"]) == [True, False, True][:n]
+
+
+def test_censoring_says_how_many_were_cut_off():
+    fast, slow = [0.0, 0.5], [0.0, 0.4]
+    runs = [run(fast), run(slow), run(slow, norm="none"), run(slow, norm="none")]
+    text = memorization.censoring(runs)
+    assert text.startswith("3 of 4 models, 2 of them plain, never fitted half")
+    assert memorization.censoring(runs[:1]).startswith("Every model fitted half")
+
+
+def verdict(key, *estimates):
+    """Return the verdict for one setting an estimate, with an interval of known width."""
+    evidence = [
+        memorization.Evidence.from_gap(
+            {"dataset": f"set {number}"}, paired_gap([e - 0.01, e, e + 0.01], np.zeros(3))
+        )
+        for number, e in enumerate(estimates)
+    ]
+    return judge(CLAIMS[key], evidence)
+
+
+def numbers(text):
+    """Return all numbers of a text, whatever sign of minus and spaces it is written with."""
+    return [float(found) for found in re.findall(r"[+-]?\d+(?:\.\d+)?", text.replace("−", "-"))]
+
+
+def test_the_answer_says_what_the_evidence_says():
+    final = verdict("forced_final", 0.125, -0.25, 0.5)
+    speed = verdict("forced_speed", 2.0, 3.5)
+    first, second = memorization.answer(final, speed, "BN").split(". It fits half of them sooner ")
+    assert "network with BN" in first
+    assert numbers(first) == [2, 3, -25, 50]  # ahead in 2 of 3, by accuracy points
+    assert first.endswith("(partly)")
+    assert numbers(second) == [2, 2, 2, 3.5]  # sooner in 2 of 2, by epochs
+    assert second.endswith("(reproduced).")
+
+
+def test_the_answer_follows_its_evidence():
+    final, speed = verdict("forced_final", -0.125), verdict("forced_speed", -1.0)
+    text = memorization.answer(final, speed, "group norm")
+    assert "network with group norm" in text
+    assert numbers(text) == [0, 1, -12.5, 0, 1, -1]
+    assert text.count("(not reproduced)") == 2
+    other = verdict("forced_final", 0.25)
+    assert numbers(memorization.answer(other, speed, "group norm")) == [1, 1, 25, 0, 1, -1]
+    assert "(reproduced)" in memorization.answer(other, speed, "group norm")
+
+
+def test_an_effect_of_nothing_is_not_ahead():
+    text = memorization.answer(verdict("forced_final", 0.0), verdict("forced_speed", 0.0), "BN")
+    assert numbers(text) == [0, 1, 0, 0, 1, 0]

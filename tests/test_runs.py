@@ -1,0 +1,248 @@
+import multiprocessing
+import shutil
+import threading
+import time
+from dataclasses import replace
+
+import numpy as np
+import planted
+import pytest
+import torch
+
+from bn_memorization import machine, runs, store, train
+from bn_memorization.errors import BadInput, Failure
+from bn_memorization.executors import SerialExecutor
+
+# In worker processes only real data can be had: the smallest run on the part in the repository.
+REAL = planted.config(dataset="mnist", train_size=100, eval_size=100, epochs=1, batch_size=50)
+DIVERGING = replace(REAL, norm="none", lr=1e20, seed=5)
+BOTH = [planted.config(norm="batch"), planted.config(norm="none")]
+
+
+@pytest.fixture(autouse=True)
+def surroundings(monkeypatch, tmp_path):
+    """An empty folder of runs, the CPU, torch's settings restored, no data set remembered."""
+    monkeypatch.setenv("BN_MEMORIZATION_RUNS", str(tmp_path / "runs"))
+    monkeypatch.setenv(machine.DEVICE_VARIABLE, "cpu")
+    monkeypatch.delenv(runs.EXECUTOR_VARIABLE, raising=False)
+    threads, deterministic = torch.get_num_threads(), torch.are_deterministic_algorithms_enabled()
+    runs._dataset.cache_clear()
+    yield
+    runs._dataset.cache_clear()
+    torch.set_num_threads(threads)
+    torch.use_deterministic_algorithms(deterministic)
+
+
+@pytest.fixture
+def fits(monkeypatch):
+    """Put the planted set in the place of all data and return the list of configs trained."""
+    trained, real = [], train.fit
+
+    def fit(config, data, *, device):
+        trained.append(config)
+        return real(config, data, device=device)
+
+    monkeypatch.setattr(runs.data, "load", planted.planted_set)
+    monkeypatch.setattr(train, "fit", fit)
+    return trained
+
+
+def identical(first, second):
+    assert first.arrays.keys() == second.arrays.keys()
+    return all(first.arrays[k].tobytes() == second.arrays[k].tobytes() for k in first.arrays)
+
+
+def test_runs_are_trained_once_and_then_read(fits):
+    first = runs.run_all(BOTH, "serial")
+    assert fits == BOTH
+    again = runs.run_all(BOTH, "serial")
+    assert fits == BOTH
+    for one, other in zip(first, again, strict=True):
+        assert identical(one, other)
+        assert one.meta == other.meta
+
+
+def test_a_run_from_the_store_is_the_run_that_was_trained(fits):
+    (found,) = runs.run_all(BOTH[:1], "serial")
+    assert identical(found, train.fit(BOTH[0], planted.planted_set(), device="cpu"))
+
+
+def test_results_come_in_the_order_asked_for(fits):
+    configs = [planted.config(seed=seed) for seed in (3, 1, 2)]
+    runs.run_all(configs[1:], "serial")
+    assert [run.config for run in runs.run_all(configs, "serial")] == configs
+    assert [run.config for run in runs.run_all(configs[::-1], "serial")] == configs[::-1]
+    assert len(fits) == 3
+
+
+def test_the_same_config_twice_is_trained_once(fits):
+    found = runs.run_all([BOTH[0], BOTH[1], BOTH[0]], "serial")
+    assert fits == BOTH
+    assert [run.config for run in found] == [BOTH[0], BOTH[1], BOTH[0]]
+    assert identical(found[0], found[2])
+
+
+def test_missing_runs_each_once_and_in_order(fits):
+    configs = [planted.config(seed=seed) for seed in (3, 1, 2, 1)]
+    assert runs.missing(configs) == configs[:3]
+    runs.run_all([configs[1]], "serial")
+    assert runs.missing(configs) == [configs[0], configs[2]]
+    assert runs.missing([]) == []
+
+
+def test_only_what_was_deleted_is_trained_again(fits):
+    configs = [planted.config(seed=seed) for seed in range(3)]
+    before = runs.run_all(configs, "serial")
+    fits.clear()
+    shutil.rmtree(runs.address(configs[1]).folder)
+    after = runs.run_all(configs, "serial")
+    assert fits == [configs[1]]
+    assert all(identical(*both) for both in zip(before, after, strict=True))
+
+
+def test_a_damaged_record_is_named_and_not_used(fits):
+    runs.run_all(BOTH, "serial")
+    path = runs.address(BOTH[1]).folder / store.ARRAYS
+    path.write_bytes(path.read_bytes()[:-1])
+    with pytest.raises(store.DamagedRecord, match=runs.address(BOTH[1]).key):
+        runs.run_all(BOTH, "serial")
+    assert fits == BOTH
+
+
+def test_meta_says_how_the_run_was_made(fits):
+    (run,) = runs.run_all(BOTH[:1], "serial")
+    assert run.meta["config"] == vars(BOTH[0])
+    assert run.meta["data_sha256"] == planted.planted_set().sha256
+    assert run.meta["version"] == train.VERSION
+    assert run.meta["device"] == "cpu"
+    assert run.meta["threads"] == 1
+    assert run.meta["seconds"] > 0
+    assert run.meta["versions"]["torch"] == torch.__version__
+    assert set(run.meta["git"]) == {"commit", "dirty"}
+
+
+def test_other_data_or_other_code_are_other_runs(fits, monkeypatch):
+    runs.run_all(BOTH[:1], "serial")
+    monkeypatch.setattr(train, "VERSION", train.VERSION + 1)
+    assert runs.missing(BOTH[:1]) == BOTH[:1]
+    monkeypatch.undo()
+    changed = replace(planted.planted_set(), sha256="6" * 64)
+    monkeypatch.setattr(runs.data, "load", lambda name, source: changed)
+    runs._dataset.cache_clear()
+    assert runs.missing(BOTH[:1]) == BOTH[:1]
+
+
+def test_more_images_than_there_are_stops_before_any_training(fits):
+    with pytest.raises(BadInput, match="train_size=61, but planted"):
+        runs.run_all([BOTH[0], planted.config(train_size=61)], "serial")
+    assert fits == []
+
+
+@pytest.mark.parametrize(("variable", "value"), [("DEVICE", "abacus"), ("EXECUTOR", "cloud")])
+def test_a_bad_variable_stops_before_any_training(fits, monkeypatch, variable, value):
+    monkeypatch.setenv(f"BN_MEMORIZATION_{variable}", value)
+    with pytest.raises(BadInput, match=value):
+        runs.run_all(BOTH)
+    assert fits == []
+
+
+@pytest.mark.parametrize(
+    ("argument", "variable", "used"),
+    [
+        (None, None, "local"),
+        (None, "local:3", "local:3"),
+        ("serial", "local:3", "serial"),
+    ],
+)
+def test_which_executor_is_used(fits, monkeypatch, argument, variable, used):
+    asked = []
+
+    def executor(spec):
+        asked.append(spec)
+        return SerialExecutor()
+
+    monkeypatch.setattr(runs, "executor", executor)
+    if variable:
+        monkeypatch.setenv(runs.EXECUTOR_VARIABLE, variable)
+    runs.run_all(BOTH[:1], argument)
+    assert asked == [used]
+    runs.run_all(BOTH[:1], argument)
+    assert asked == [used]  # nothing to train, no processes to start
+
+
+def test_a_failing_run_does_not_stop_the_others(fits):
+    bad = [planted.config(norm="none", lr=1e20, seed=seed) for seed in (8, 9)]
+    with pytest.raises(Failure) as caught:
+        runs.run_all([BOTH[0], *bad, BOTH[1]], "serial")
+    assert str(caught.value).startswith(f"2 of 4 runs failed. The first, {bad[0].describe()}: ")
+    assert "stopped being finite" in str(caught.value)
+    assert runs.missing([*BOTH, *bad]) == bad
+
+
+def test_ctrl_c_says_what_is_left_and_keeps_what_is_done(fits, monkeypatch):
+    configs = [planted.config(seed=seed) for seed in range(3)]
+    real = train.fit
+
+    def fit(config, data, *, device):
+        if config == configs[1]:
+            raise KeyboardInterrupt
+        return real(config, data, device=device)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(train, "fit", fit)
+        with pytest.raises(Failure, match="Stopped with 2 models to train. Finished ones are kept"):
+            runs.run_all(configs, "serial")
+    assert runs.missing(configs) == configs[1:]
+    fits.clear()
+    runs.run_all(configs, "serial")
+    assert fits == configs[1:]
+
+
+def test_old_leftovers_are_swept_when_there_is_something_to_train(fits, tmp_path):
+    left = tmp_path / "runs" / runs.KIND / ".writing-left"
+    left.mkdir(parents=True)
+    runs.run_all(BOTH[:1], "serial")
+    assert left.exists()  # its writer may be at work
+    stamp = time.time() - 2 * runs.ABANDONED_SECONDS
+    left.touch()
+    runs.os.utime(left, (stamp, stamp))
+    runs.run_all(BOTH, "serial")
+    assert not left.exists()
+
+
+def test_processes_give_the_same_bits_and_one_failure_stops_none(monkeypatch, tmp_path):
+    good = [REAL, replace(REAL, norm="none")]
+    with pytest.raises(Failure) as caught:
+        runs.run_all([good[0], DIVERGING, good[1]], "local:2")
+    assert str(caught.value).startswith(f"1 of 3 runs failed. The first, {DIVERGING.describe()}: ")
+    assert runs.missing([*good, DIVERGING]) == [DIVERGING]
+    apart = runs.run_all(good)
+    monkeypatch.setenv("BN_MEMORIZATION_RUNS", str(tmp_path / "others"))
+    assert runs.missing(good) == good
+    for one, other in zip(runs.run_all(good, "serial"), apart, strict=True):
+        assert identical(one, other)
+        assert one.meta["threads"] == other.meta["threads"] == 1
+        assert np.isfinite(one.arrays["loss"]).all()
+
+
+def test_a_killed_worker_is_a_failure_with_advice_and_keeps_what_is_done():
+    """The second run would take far longer than the test waits."""
+    endless = replace(REAL, epochs=1_000_000)
+
+    def kill_after_the_first():
+        deadline = time.monotonic() + 120
+        while not store.exists(runs.address(REAL)) and time.monotonic() < deadline:
+            time.sleep(0.02)
+        for worker in multiprocessing.active_children():
+            worker.kill()
+
+    runs.address(REAL)  # the data are read before the other thread asks for them
+    killer = threading.Thread(target=kill_after_the_first)
+    killer.start()
+    with pytest.raises(
+        Failure, match=r"ended from outside.*Finished models are kept.*EXECUTOR=local:1"
+    ):
+        runs.run_all([REAL, endless], "local:1")
+    killer.join()
+    assert runs.missing([REAL, endless]) == [endless]
+    assert np.isfinite(runs.run_all([REAL])[0].arrays["loss"]).all()
