@@ -1,3 +1,4 @@
+import hashlib
 import shutil
 import subprocess
 import sys
@@ -6,9 +7,9 @@ from pathlib import Path
 
 import papermill
 import pytest
-from checkouts import check_out, files_in
+from checkouts import REPOSITORY, check_out, files_in
 
-from bn_memorization import __version__, book, cli, data, paths, runs
+from bn_memorization import __version__, book, cli, data, runs
 from bn_memorization.errors import BadInput, Failure
 
 CHAPTER = "01_forced_memorization"
@@ -63,7 +64,7 @@ def assert_refused(outcome: Outcome, *parts: str, status: int = 2) -> None:
 CHAPTERS = ["Choose from: 01_forced_memorization, 04_margin_growth, scoreboard"]
 PROFILES = ["Choose from: quick, smoke, standard"]
 BAD = [
-    (["chapter", "01_forced"], ["Unknown chapter '01_forced'", f"mean {CHAPTER!r}", *CHAPTERS]),
+    (["chapter", "01_forced_mem"], ["Unknown chapter '01_fo", f"mean {CHAPTER!r}", *CHAPTERS]),
     (["chapter", "zzz"], ["Unknown chapter 'zzz'. ", *CHAPTERS]),
     (["chapter", ""], ["Unknown chapter ''. ", *CHAPTERS]),
     (["chapter", f"../notebooks/{CHAPTER}"], ["Unknown chapter", *CHAPTERS]),
@@ -91,7 +92,7 @@ BAD = [
     (["chapter", CHAPTER, "epochs="], ["'epochs=' is not of the form name=value"]),
     (["chapter", CHAPTER, "epochs", "=", "5"], ["'epochs' is not of the form"]),
     (["chapter", CHAPTER, "epochs=5", "epochs=6"], ["epochs is given twice"]),
-    (["chapter", CHAPTER, "dataset=mnits"], ["Unknown data set 'mnits'", "mean 'mnist'", "cifar10"]),
+    (["chapter", CHAPTER, "dataset=mnits"], ["Unknown data set 'mnits'", "mean 'mnist'", "cifar"]),
     (["chapter", CHAPTER, "dataset=mnist,"], ["Unknown data set ''. Choose from: cifar10, cifar"]),
     (["chapter", CHAPTER, "arch=resnet"], ["Unknown architecture 'resnet'", "lenet"]),
     (["chapter", CHAPTER, "norm=bach"], ["Unknown norm 'bach'", "mean 'batch'", "group, layer"]),
@@ -161,9 +162,8 @@ def test_a_bad_setting_of_the_last_chapter_stops_the_first(root, call):
 def test_a_damaged_data_file_shows_both_sums(root, call):
     folder = root / "data" / "embedded"
     folder.unlink()
-    shutil.copytree(paths.embedded().parents[1] / "data", root / "data", dirs_exist_ok=True)
-    real = Path(__file__).resolve().parents[1] / "data" / "embedded"
     folder.mkdir()
+    real = REPOSITORY / "data" / "embedded"
     for path in real.iterdir():
         (folder / path.name).symlink_to(path)
     damaged = folder / "mnist-test.png"
@@ -173,15 +173,10 @@ def test_a_damaged_data_file_shows_both_sums(root, call):
     damaged.write_bytes(content)
     before = files_in(root)
     outcome = call("chapter", CHAPTER, "--profile", "smoke")
-    sums = [data_sum(bytes(content)), data_sum((real / "mnist-test.png").read_bytes())]
+    both = [bytes(content), (real / "mnist-test.png").read_bytes()]
+    sums = [hashlib.sha256(one).hexdigest() for one in both]
     assert_refused(outcome, *sums, "mnist-test.png", "git checkout")
     assert files_in(root) == before
-
-
-def data_sum(content: bytes) -> str:
-    import hashlib
-
-    return hashlib.sha256(content).hexdigest()
 
 
 @pytest.mark.parametrize("arguments", [["book", "--profile", "smoke"], ["chapter", CHAPTER]])

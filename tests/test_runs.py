@@ -1,4 +1,5 @@
 import multiprocessing
+import os
 import shutil
 import threading
 import time
@@ -204,8 +205,7 @@ def test_old_leftovers_are_swept_when_there_is_something_to_train(fits, tmp_path
     runs.run_all(BOTH[:1], "serial")
     assert left.exists()  # its writer may be at work
     stamp = time.time() - 2 * runs.ABANDONED_SECONDS
-    left.touch()
-    runs.os.utime(left, (stamp, stamp))
+    os.utime(left, (stamp, stamp))
     runs.run_all(BOTH, "serial")
     assert not left.exists()
 

@@ -78,7 +78,9 @@ DTYPES = st.sampled_from([np.float64, np.float32, np.int64, np.uint8, np.bool_])
 SHAPES = hnp.array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=4)
 
 
-@settings(deadline=None, max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    deadline=None, max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(st.dictionaries(st.sampled_from(["a", "b", "long_name"]), hnp.arrays(DTYPES, SHAPES)))
 def test_round_trip_of_any_arrays(arrays):
     shutil.rmtree(BASE.folder, ignore_errors=True)

@@ -323,7 +323,9 @@ def test_without_noise_the_corrupted_curves_are_empty():
 
 
 def test_a_loss_that_is_not_finite_is_a_failure_that_names_the_run():
-    with pytest.raises(Failure, match="The loss stopped being finite in epoch 1 of lenet/none") as found:
+    with pytest.raises(
+        Failure, match="The loss stopped being finite in epoch 1 of lenet/none"
+    ) as found:
         fit(norm="none", lr=1e20)
     for part in ("planted", "25 % flipped", "seed 0", "lr=1e+20"):
         assert part in str(found.value)

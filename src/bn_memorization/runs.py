@@ -16,6 +16,7 @@ from bn_memorization.executors import executor
 from bn_memorization.train import Run
 
 KIND = "train"
+PROBES: tuple[train.Probe, ...] = ()
 EXECUTOR_VARIABLE = "BN_MEMORIZATION_EXECUTOR"
 ABANDONED_SECONDS = 3600  # no writer needs an hour between its first byte and its rename
 
@@ -36,7 +37,8 @@ def run_one(config: TrainConfig, where: str) -> Run:
     start = time.perf_counter()
 
     def compute() -> store.Arrays:
-        return train.fit(config, _dataset(config.dataset, config.source), device=where).arrays
+        dataset = _dataset(config.dataset, config.source)
+        return train.fit(config, dataset, device=where, probes=PROBES).arrays
 
     def describe() -> dict:
         seconds = round(time.perf_counter() - start, 3)

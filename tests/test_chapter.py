@@ -1,0 +1,262 @@
+import os
+import signal
+from pathlib import Path
+
+import nbformat
+import pytest
+import tiny_book
+
+from bn_memorization import chapter, experiments, fingerprint, runs
+from bn_memorization.errors import BadInput, Failure
+
+CODE = """\
+import sys
+
+class Shown:
+    "Its repr holds an address, which differs each time."
+
+print(epochs, lr, dataset, profile)
+Shown()
+
+# %%
+1 + 1
+
+# %% tags=["remove-cell"]
+from myst_nb import glue
+glue("answer_text", "it's \\"5\\"\\nand more", display=False)
+glue("number", "7", display=False)
+"""
+
+
+@pytest.fixture
+def root(tmp_path, monkeypatch) -> Path:
+    for name in ("JUPYTER_PATH", "IPYTHONDIR"):  # execution sets these; put them back afterwards
+        monkeypatch.setenv(name, "")
+    return tiny_book.write(tmp_path, monkeypatch)
+
+
+def execute(root: Path, code: str, given: dict | None = None, mark: str = "mark") -> Path:
+    tiny_book.write_chapter(root, "01_first", code)
+    target = root / "book" / "chapters" / "01_first.ipynb"
+    chapter.execute(chapter.plan("01_first", "smoke", given), target, mark)
+    return target
+
+
+def cell_of(plan: chapter.Plan) -> str:
+    (cell,) = (c for c in plan.notebook.cells if "parameters" in c.metadata.get("tags", []))
+    return cell.source
+
+
+def test_plan_puts_given_over_profile_over_notebook(root):
+    plan = chapter.plan("01_first", "smoke", {"lr": "0.25", "dataset": "mnist,cifar10"})
+    assert plan.parameters == {
+        "profile": "smoke",
+        "epochs": 2,  # of the profile; the notebook says 3
+        "lr": 0.25,
+        "dataset": ["mnist", "cifar10"],
+    }
+    assert cell_of(plan) == (
+        'profile = \'smoke\'  # where the rest comes from\nepochs = 2  # passes\nlr = 0.25  # step\n'
+        "dataset = ['mnist', 'cifar10']  # one or more"
+    )  # fmt: skip
+    assert cell_of(chapter.plan("02_second", "quick")).splitlines()[1] == "epochs = 3  # passes"
+
+
+def test_plan_refuses_bad_input(root):
+    for arguments, message in [
+        (("03_third", "smoke"), "Unknown chapter '03_third'.*01_first, 02_second, scoreboard"),
+        (("01_first", "smok"), "Unknown profile 'smok'"),
+        (("01_first", "smoke", {"profile": "quick"}), "use PROFILE or --profile"),
+        (("01_first", "smoke", {"epoch": 1}), "Unknown parameter of 01_first 'epoch'"),
+        (("01_first", "smoke", {"epochs": 0}), "out of range"),
+        (("scoreboard", "smoke", {"epochs": 1}), "Unknown parameter of scoreboard"),
+    ]:
+        with pytest.raises(BadInput, match=message):
+            chapter.plan(*arguments)
+
+
+@pytest.mark.parametrize("found", [0, 2])
+def test_plan_wants_one_parameters_cell(root, found):
+    path = root / "notebooks" / "01_first.py"
+    text = path.read_text()
+    tagged = '# %% tags=["parameters"]\n'
+    path.write_text(
+        text.replace(tagged, "# %%\n") if found == 0 else text + f"\n{tagged}lr = 1.0\n"
+    )
+    with pytest.raises(BadInput, match=rf"01_first\.py has {found} cells tagged parameters"):
+        chapter.plan("01_first", "smoke")
+
+
+def test_an_executed_chapter(root):
+    target = execute(root, CODE, {"lr": "1e-3"})
+    notebook = nbformat.read(target, as_version=4)
+    nbformat.validate(notebook)
+    texts = [output["text"] for cell in notebook.cells for output in cell.get("outputs", [])
+             if output.output_type == "stream"]  # fmt: skip
+    assert texts == ["2 0.001 ['mnist'] smoke\n"]
+    assert notebook.metadata["bn_memorization"] == {
+        "made_from": "mark",
+        "parameters": {"profile": "smoke", "epochs": 2, "lr": 0.001, "dataset": ["mnist"]},
+    }
+    assert fingerprint.mark_of(target) == "mark"
+    assert chapter.glued(target, "answer_text") == 'it\'s "5"\nand more'
+    assert chapter.glued(target, "number") == "7"
+    with pytest.raises(Failure, match="glues nothing under 'missing'"):
+        chapter.glued(target, "missing")
+
+    # Nothing else is left, and a second execution gives the same bytes.
+    assert [path.name for path in target.parent.iterdir()] == ["01_first.ipynb"]
+    first = target.read_bytes()
+    assert b"0x" not in first
+    assert execute(root, CODE, {"lr": "1e-3"}).read_bytes() == first
+
+
+def test_a_failing_cell(root):
+    """The chapter that was there before is gone, and the failed one is kept with its traceback."""
+    code = "print('before')\n\n# %%\ndef inner():\n    return {}['a key']\ninner()\n\n# %%\nprint('after')"
+    target = root / "book" / "chapters" / "01_first.ipynb"
+    target.parent.mkdir()
+    target.write_text("finished long ago")
+    with pytest.raises(Failure) as raised:
+        execute(root, code)
+    message = str(raised.value)
+    failed = root / "_build" / "failed" / "01_first.ipynb"
+    for part in ("Traceback", "return {}['a key']", "KeyError: 'a key'", "Chapter 01_first failed",
+                 str(failed)):  # fmt: skip
+        assert part in message
+    assert "\x1b" not in message
+    assert list(target.parent.iterdir()) == []
+    outputs = [o for cell in nbformat.read(failed, 4).cells for o in cell.get("outputs", [])]
+    assert [o.text for o in outputs if o.output_type == "stream"] == ["before\n"]
+    assert [o.ename for o in outputs if o.output_type == "error"] == ["KeyError"]
+
+
+def test_a_cell_that_is_not_python_fails_like_any_other(root):
+    with pytest.raises(Failure, match=r"(?s)SyntaxError.*Chapter 01_first failed"):
+        execute(root, "x = 1\n\n# %%\nfor for\n")
+
+
+def test_a_killed_kernel_is_a_failure(root):
+    target = root / "book" / "chapters" / "01_first.ipynb"
+    with pytest.raises(Failure, match="Chapter 01_first failed: Kernel died"):
+        execute(root, f"import os\nos.kill(os.getpid(), {signal.SIGKILL:d})")
+    assert not target.exists()
+
+
+def test_the_readers_own_settings_have_no_part(root, monkeypatch, tmp_path_factory):
+    home = tmp_path_factory.mktemp("home")
+    startup = home / ".ipython" / "profile_default" / "startup"
+    startup.mkdir(parents=True)
+    (startup / "00.py").write_text("epochs_of_mine = 99; print('from the reader')")
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("IPYTHONDIR", str(home / ".ipython"))
+    target = execute(root, "print('epochs_of_mine' in globals())\nimport os\nprint(os.getcwd())")
+    (output,) = nbformat.read(target, 4).cells[-1].outputs
+    assert output.text == f"False\n{root}\n"
+
+
+def test_runs_are_trained_before_the_kernel_and_not_if_they_fail(root, monkeypatch):
+    asked = []
+
+    def fail(configs):
+        asked.extend(configs)
+        raise Failure("training broke")
+
+    monkeypatch.setitem(experiments.CHAPTERS, "01_first", lambda values: [values["epochs"]])
+    monkeypatch.setattr(runs, "run_all", fail)
+    monkeypatch.setattr(chapter, "_run_kernel", lambda *args: pytest.fail("the kernel ran"))
+    target = root / "book" / "chapters" / "01_first.ipynb"
+    target.parent.mkdir()
+    target.write_text("finished long ago")
+    with pytest.raises(Failure, match="training broke"):
+        execute(root, "print(1)")
+    assert asked == [2]
+    assert not target.exists()
+
+
+def test_stable_removes_what_differs_and_keeps_the_rest():
+    outputs = [
+        nbformat.v4.new_output("display_data", {"text/plain": "<A at 0x7f00aa>, 0x10, at 5",
+                                                "text/html": "<b>at 0xBEEF</b> <i> at 0x0</i>",
+                                                "image/svg+xml": "<svg> at 0x12 </svg>"}),
+        nbformat.v4.new_output("stream", name="stdout", text="kept\n"),
+    ]  # fmt: skip
+    cells = [
+        nbformat.v4.new_markdown_cell("at 0x12", metadata={"papermill": {}, "tags": ["a"]}),
+        nbformat.v4.new_code_cell("1", outputs=outputs, metadata={"execution": {"iopub": "now"}}),
+    ]
+    notebook = nbformat.v4.new_notebook(
+        cells=cells, metadata={"papermill": {"duration": 1}, "k": 1}
+    )
+    stable = chapter.stable(notebook)
+    assert stable.metadata == {"k": 1}
+    assert [cell.id for cell in stable.cells] == ["cell-000", "cell-001"]
+    assert [cell.metadata for cell in stable.cells] == [{"tags": ["a"]}, {}]
+    assert stable.cells[0].source == "at 0x12"
+    assert stable.cells[1].outputs[0].data == {
+        "text/plain": "<A>, 0x10, at 5",
+        "text/html": "<b>at 0xBEEF</b> <i></i>",
+        "image/svg+xml": "<svg> at 0x12 </svg>",
+    }
+    assert stable.cells[1].outputs[1].text == "kept\n"
+
+
+def test_glued_says_what_to_do_without_a_notebook(tmp_path):
+    with pytest.raises(Failure, match=r"missing\.ipynb is not there\. Run `make book`"):
+        chapter.glued(tmp_path / "missing.ipynb", "answer_text")
+
+
+def test_glued_takes_the_last_nothing_but_text(tmp_path):
+    path = tmp_path / "a.ipynb"
+    nbformat.write(tiny_book.executed(one="1", two="2"), path)
+    assert chapter.glued(path, "two") == "2"
+
+
+@pytest.fixture(scope="session")
+def built_chapters(built_site) -> dict[str, nbformat.NotebookNode]:
+    folder = built_site.parents[1] / "book" / "chapters"
+    return {path.stem: nbformat.read(path, as_version=4) for path in sorted(folder.glob("*.ipynb"))}
+
+
+def test_real_chapters_are_all_executed_in_order(built_chapters):
+    assert list(built_chapters) == [*fingerprint.chapters(), fingerprint.SCOREBOARD]
+    for notebook in built_chapters.values():
+        counts = [cell.execution_count for cell in notebook.cells if cell.cell_type == "code"]
+        assert counts == list(range(1, len(counts) + 1))
+
+
+def test_real_chapters_print_nothing_on_stderr_and_no_address(built_chapters):
+    for name, notebook in built_chapters.items():
+        for cell in notebook.cells:
+            for output in cell.get("outputs", []):
+                assert output.output_type != "error"
+                assert output.get("name") != "stderr", f"{name}: {output.text}"
+                assert " at 0x" not in str(output), f"{name}: {cell.source}"
+
+
+def test_real_chapters_show_pictures_that_hold_no_time(built_chapters):
+    for name, notebook in built_chapters.items():
+        data = [o.get("data", {}) for cell in notebook.cells for o in cell.get("outputs", [])]
+        pictures = [item["image/svg+xml"] for item in data if "image/svg+xml" in item]
+        assert pictures or name == fingerprint.SCOREBOARD
+        assert not any("image/png" in item for item in data)
+        for picture in pictures:
+            assert "<dc:date>" not in picture
+            assert "profile: smoke" in picture or "<svg" in picture
+
+
+def test_a_real_chapter_executed_again_gives_the_same_bytes(built_site, tmp_path, monkeypatch):
+    """Chapter 1 and its figures and tables; its runs are read, not trained."""
+    checkout = built_site.parents[1]
+    for name in ("JUPYTER_PATH", "IPYTHONDIR"):
+        monkeypatch.setenv(name, "")
+    monkeypatch.setenv("BN_MEMORIZATION_ROOT", str(checkout))
+    monkeypatch.setenv("BN_MEMORIZATION_RUNS", str(checkout / "runs"))
+    name = fingerprint.chapters()[0]
+    finished = checkout / "book" / "chapters" / f"{name}.ipynb"
+    mark = fingerprint.of_chapter(name, "smoke")
+    assert fingerprint.mark_of(finished) == mark
+    target = tmp_path / f"{name}.ipynb"
+    chapter.execute(chapter.plan(name, "smoke"), target, mark)
+    assert target.read_bytes() == finished.read_bytes()
+    assert os.listdir(tmp_path) == [target.name]
