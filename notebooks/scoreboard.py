@@ -47,6 +47,9 @@ scoreboard.overview(results)
 # %% tags=["remove-input"]
 scoreboard.settings(results)
 
+# %% tags=["remove-input"]
+scoreboard.intervals(results)
+
 # %% [markdown]
 # ## What decides a verdict
 #

@@ -12,7 +12,7 @@ from matplotlib_inline.backend_inline import set_matplotlib_formats
 
 from bn_memorization.claims import Evidence, Verdict
 from bn_memorization.models import PLAIN
-from bn_memorization.report import name
+from bn_memorization.report import name, setting
 from bn_memorization.stats import mean_interval
 
 TREATED_COLOR, PLAIN_COLOR = "#D55E00", "#0072B2"  # Okabe and Ito: told apart by all readers
@@ -38,14 +38,6 @@ def use_style() -> None:
 def color(norm: str) -> str:
     """Return an arm's color."""
     return PLAIN_COLOR if norm == PLAIN else TREATED_COLOR
-
-
-def setting(where: dict) -> str:
-    """Return one line that names a setting, such as "MNIST, LeNet, 5 % flipped"."""
-    return ", ".join(
-        f"{100 * value:g} % flipped" if key == "noise_rate" else name(str(value))
-        for key, value in where.items()
-    )
 
 
 def learning_curves(curves: pd.DataFrame, subset: str, quantity: str, profile: str) -> Figure:

@@ -5,7 +5,7 @@ Numbers reach the prose through here, as computed strings.
 
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 
 import pandas as pd
@@ -132,6 +132,14 @@ def plain(verdict: Verdict) -> dict:
         for item, word in zip(verdict.evidence, verdict.words, strict=True)
     ]
     return {"claim": verdict.claim.key, "word": verdict.word, "rows": rows}
+
+
+def setting(where: Mapping[str, object]) -> str:
+    """Return one line that names a setting, such as "MNIST, LeNet, 5 % flipped"."""
+    return ", ".join(
+        f"{100 * value:g} % flipped" if key == "noise_rate" else name(str(value))
+        for key, value in where.items()
+    )
 
 
 def trained(runs: Sequence[Run], profile: str) -> Markdown:

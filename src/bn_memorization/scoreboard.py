@@ -8,7 +8,7 @@ from pandas.io.formats.style import Styler
 
 from bn_memorization import chapter, fingerprint, paths
 from bn_memorization.claims import CLAIMS, NOT_TESTABLE, REPRODUCED, Claim
-from bn_memorization.report import between, cell, name, number, readable
+from bn_memorization.report import between, number, readable, setting
 
 NO_CHAPTER = "no chapter yet"
 
@@ -74,21 +74,25 @@ def settings(results: dict[str, dict]) -> Styler:
     for verdict in results.values():
         claim = CLAIMS[verdict["claim"]]
         for row in verdict["rows"]:
-            where = row["where"]
             rows.append(
                 {
                     "claim": f"{claim.number}. {claim.title}",
-                    "data set": name(where.get("dataset", "random cases")),
-                    "network": name(where.get("arch", where.get("network", ""))),
-                    "labels flipped": cell("noise_rate", where["noise_rate"])
-                    if "noise_rate" in where
-                    else "",
+                    "setting": setting(row["where"]),
                     "effect": number(row["estimate"], claim.unit),
                     "interval": between(row["low"], row["high"], claim.unit),
-                    "interval is": row["interval"],
                     "n": row["n"],
                     "profile": verdict["profile"],
                     "verdict": row["verdict"],
                 }
             )
     return readable(pd.DataFrame(rows))
+
+
+def intervals(results: dict[str, dict]) -> Markdown:
+    """Return a sentence on what the intervals of each claim are."""
+    kinds: dict[str, list[str]] = {}
+    for verdict in results.values():
+        for row in verdict["rows"]:
+            kinds.setdefault(row["interval"], []).append(CLAIMS[verdict["claim"]].title)
+    parts = [f"{kind} ({', '.join(dict.fromkeys(titles))})" for kind, titles in kinds.items()]
+    return Markdown(f"The intervals are: {'; '.join(parts)}.")
