@@ -23,7 +23,7 @@ help: ## print this list
 	@echo
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 18
 	@echo
-	@echo "  PROFILE=quick     parameters of every chapter: smoke, quick or standard"
+	@echo "  PROFILE=quick     parameters of every chapter: smoke, quick, standard, paper"
 	@echo "  EXECUTOR=local    where models train: local (a process a core), local:N or serial"
 	@echo "  DEVICE=auto       what they train on: auto, cpu, cuda or mps"
 	@echo "  TORCH_INDEX=...   at the first make: an index to take PyTorch's CPU build from (README)"

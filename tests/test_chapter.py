@@ -28,6 +28,19 @@ glue("number", "7", display=False)
 """
 
 
+FAILING = """\
+print("before")
+
+# %%
+def inner():
+    return {}["a key"]
+inner()
+
+# %%
+print("after")
+"""
+
+
 @pytest.fixture
 def root(tmp_path, monkeypatch) -> Path:
     for name in ("JUPYTER_PATH", "IPYTHONDIR"):  # execution sets these; put them back afterwards
@@ -55,10 +68,12 @@ def test_plan_puts_given_over_profile_over_notebook(root):
         "lr": 0.25,
         "dataset": ["mnist", "cifar10"],
     }
-    assert cell_of(plan) == (
-        'profile = \'smoke\'  # where the rest comes from\nepochs = 2  # passes\nlr = 0.25  # step\n'
-        "dataset = ['mnist', 'cifar10']  # one or more"
-    )  # fmt: skip
+    assert cell_of(plan).splitlines() == [
+        "profile = 'smoke'  # where the rest comes from",
+        "epochs = 2  # passes",
+        "lr = 0.25  # step",
+        "dataset = ['mnist', 'cifar10']  # one or more",
+    ]
     assert cell_of(chapter.plan("02_second", "quick")).splitlines()[1] == "epochs = 3  # passes"
 
 
@@ -113,16 +128,15 @@ def test_an_executed_chapter(root):
 
 def test_a_failing_cell(root):
     """The chapter that was there before is gone, and the failed one is kept with its traceback."""
-    code = "print('before')\n\n# %%\ndef inner():\n    return {}['a key']\ninner()\n\n# %%\nprint('after')"
     target = root / "book" / "chapters" / "01_first.ipynb"
     target.parent.mkdir()
     target.write_text("finished long ago")
     with pytest.raises(Failure) as raised:
-        execute(root, code)
+        execute(root, FAILING)
     message = str(raised.value)
     failed = root / "_build" / "failed" / "01_first.ipynb"
-    for part in ("Traceback", "return {}['a key']", "KeyError: 'a key'", "Chapter 01_first failed",
-                 str(failed)):  # fmt: skip
+    parts = ["Traceback", 'return {}["a key"]', "KeyError: 'a key'", "Chapter 01_first failed"]
+    for part in [*parts, str(failed)]:
         assert part in message
     assert "\x1b" not in message
     assert list(target.parent.iterdir()) == []
@@ -206,12 +220,6 @@ def test_glued_says_what_to_do_without_a_notebook(tmp_path):
         chapter.glued(tmp_path / "missing.ipynb", "answer_text")
 
 
-def test_glued_takes_the_last_nothing_but_text(tmp_path):
-    path = tmp_path / "a.ipynb"
-    nbformat.write(tiny_book.executed(one="1", two="2"), path)
-    assert chapter.glued(path, "two") == "2"
-
-
 @pytest.fixture(scope="session")
 def built_chapters(built_site) -> dict[str, nbformat.NotebookNode]:
     folder = built_site.parents[1] / "book" / "chapters"
@@ -242,7 +250,6 @@ def test_real_chapters_show_pictures_that_hold_no_time(built_chapters):
         assert not any("image/png" in item for item in data)
         for picture in pictures:
             assert "<dc:date>" not in picture
-            assert "profile: smoke" in picture or "<svg" in picture
 
 
 def test_a_real_chapter_executed_again_gives_the_same_bytes(built_site, tmp_path, monkeypatch):

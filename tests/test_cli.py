@@ -9,7 +9,7 @@ import papermill
 import pytest
 from checkouts import REPOSITORY, check_out, files_in
 
-from bn_memorization import __version__, book, cli, data, runs
+from bn_memorization import __version__, book, cli, data, fingerprint, runs
 from bn_memorization.errors import BadInput, Failure
 
 CHAPTER = "01_forced_memorization"
@@ -61,8 +61,8 @@ def assert_refused(outcome: Outcome, *parts: str, status: int = 2) -> None:
         assert part in outcome.err, outcome.err
 
 
-CHAPTERS = ["Choose from: 01_forced_memorization, 04_margin_growth, scoreboard"]
-PROFILES = ["Choose from: quick, smoke, standard"]
+CHAPTERS = [f"Choose from: {', '.join([*fingerprint.chapters(), fingerprint.SCOREBOARD])}."]
+PROFILES = [f"Choose from: {', '.join(fingerprint.profiles())}."]
 BAD = [
     (["chapter", "01_forced_mem"], ["Unknown chapter '01_fo", f"mean {CHAPTER!r}", *CHAPTERS]),
     (["chapter", "zzz"], ["Unknown chapter 'zzz'. ", *CHAPTERS]),
@@ -100,7 +100,13 @@ BAD = [
     (["chapter", CHAPTER, "optimizer=rmsprop"], ["Unknown optimizer 'rmsprop'", "adam, sgd"]),
     (["chapter", CHAPTER, "source=web"], ["Unknown source 'web'", "embedded"]),
     (["chapter", CHAPTER, "train_size=9000"], ["train_size=9000", "has 8000", "at most 8000"]),
-    (["chapter", CHAPTER, "dataset=cifar10"], ["train_size=4000, but cifar10", "at most 3000"]),
+    (
+        ["chapter", CHAPTER, "dataset=cifar10", "deep_train_size=4000"],
+        ["train_size=4000, but cifar10", "at most 3000"],
+    ),
+    (["chapter", CHAPTER, "dataset=mnist", "arch=resnet8"], ["No combination", "only=*/*/*/*"]),
+    (["chapter", CHAPTER, "only=mnist"], ["only=mnist is not of the form data set/architecture/"]),
+    (["chapter", CHAPTER, "corruption=flop"], ["Unknown corruption 'flop'", "'flip'"]),
     (["chapter", CHAPTER, "dataset=cifar100"], ["no embedded subset", "mnist, fashion_mnist"]),
     (["chapter", CHAPTER, "source=local"], ["could not be had", "What to do: "]),
     (["chapter", "--profile", "smoke", CHAPTER, "epochs=0"], ["epochs=0 is out of range"]),

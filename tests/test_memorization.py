@@ -6,8 +6,9 @@ import pandas as pd
 import planted
 import pytest
 
-from bn_memorization import memorization
+from bn_memorization import memorization, sample
 from bn_memorization.claims import CLAIMS, judge
+from bn_memorization.foreign import with_foreign
 from bn_memorization.stats import paired_gap
 from bn_memorization.train import Run
 
@@ -65,7 +66,12 @@ def test_compare_by_hand():
     reach = 4.302652729911275 * 0.2 / math.sqrt(3)
     assert found.n == 3
     assert (found.estimate, found.low, found.high) == pytest.approx((0.4, 0.4 - reach, 0.4 + reach))
-    assert found.where == {"dataset": "planted", "arch": "lenet", "noise_rate": 0.25}
+    assert found.where == {
+        "dataset": "planted",
+        "arch": "lenet",
+        "corruption": "flip",
+        "noise_rate": 0.25,
+    }
 
 
 def test_compare_turns_with_its_sign():
@@ -139,7 +145,8 @@ def test_curves_in_long_form():
     two = run([0.7, 0.8], norm="none", seed=4, noise_rate=0.5)
     frame = memorization.curves([one, two])
     assert list(frame) == [
-        *("dataset", "arch", "noise_rate", "norm", "seed", "epoch", "subset", "accuracy", "loss")
+        *("dataset", "arch", "corruption", "noise_rate"),
+        *("norm", "seed", "epoch", "subset", "accuracy", "loss"),
     ]
     assert len(frame) == 2 * 2 * 3
     clean = frame[(frame.seed == 3) & (frame.subset == "clean")]
@@ -164,6 +171,7 @@ def test_final_accuracies_are_means_over_seeds_of_the_last_epoch():
         {
             "dataset": "planted",
             "arch": "lenet",
+            "corruption": "flip",
             "noise_rate": 0.25,
             "norm": ["batch", "none"],
             "corrupted": [0.3, 0.1],
@@ -174,32 +182,91 @@ def test_final_accuracies_are_means_over_seeds_of_the_last_epoch():
     pd.testing.assert_frame_equal(found, wanted)
 
 
-def test_example_is_the_first_of_the_arm_at_the_highest_rate():
+def test_final_accuracies_of_settings_that_differ_in_length():
+    runs = [run([0.1, 0.2, 0.3]), run([0.4, 0.5], arch="resnet8")]
+    found = memorization.final_accuracies(runs)
+    assert list(found.arch) == ["lenet", "resnet8"]
+    assert list(found.corrupted) == [0.3, 0.5]
+
+
+def test_settings_differ_by_corruption_too():
+    runs = [
+        one
+        for kind, end in (("flip", 0.2), ("ood", 0.4), ("noise", 0.6))
+        for one in pairs((end, 0.0), (end, 0.0), corruption=kind)
+    ]
+    found = memorization.compare(runs, "batch", FINAL)
+    assert [(e.where["corruption"], e.estimate) for e in found] == [
+        ("flip", 0.2),
+        ("ood", 0.4),
+        ("noise", 0.6),
+    ]
+
+
+def test_loss_area_by_hand():
+    """Losses 10, 9 and 6: trapezoids 9.5 and 7.5 over two epochs."""
+    assert memorization.loss_area(run([0.0, 1.0, 4.0])) == pytest.approx(8.5)
+    assert memorization.loss_area(run([2.0, 2.0])) == 8.0  # flat: the loss itself
+    early, late = run([0.0, 5.0, 5.0, 5.0]), run([0.0, 0.0, 0.0, 5.0])
+    assert memorization.loss_area(early) < memorization.loss_area(late)
+
+
+def test_examples_are_the_first_of_the_arm_at_the_highest_rate_of_each_kind():
     runs = [
         run([0, 1], noise_rate=0.1, seed=0),
         run([0, 1], noise_rate=0.5, seed=1, norm="none"),
         run([0, 1], noise_rate=0.5, seed=2),
         run([0, 1], noise_rate=0.5, seed=3),
+        run([0, 1], noise_rate=0.1, seed=4, corruption="noise"),
+        run([0, 1], noise_rate=0.2, seed=5, corruption="noise"),
     ]
-    assert memorization.example(runs, "batch") is runs[2]
-    assert memorization.example(runs, "none") is runs[1]
+    assert memorization.examples(runs, "batch") == [runs[2], runs[5]]
+    assert memorization.examples(runs, "none") == [runs[1]]
+
+
+def trained_on(data, **changes):
+    """Return the run of one epoch with the sample's own arrays, every second sample fitted."""
+    one = run([0.0, 0.5], **changes)
+    drawn = sample.corrupt(one.config, data)
+    fitted = np.arange(len(drawn.index)) % 2 == 0
+    one.arrays["fitted"] = np.array([~fitted, fitted])
+    return one, drawn
 
 
 @pytest.mark.parametrize("limit", [2, 3, 24])
 def test_flipped_samples(limit):
     data = planted.planted_set()
-    one = run([0.0, 2 / 3])
-    one.arrays.update(
-        corrupted_row=np.array([7, 3, 50]),
-        true_label=np.array([0, 1, 2]),
-        given_label=np.array([2, 0, 1]),
-        fitted=np.array([[True, True, True], [True, False, True]]),
-    )
-    found = memorization.flipped_samples(one, data, limit)
-    n = min(limit, 3)
-    np.testing.assert_array_equal(found["images"], data.train.images[[7, 3, 50][:n]])
-    assert found["titles"] == ["bottom\n(top)", "top\n(middle)", "middle\n(bottom)"][:n]
-    assert list(found["marked"]) == [True, False, True][:n]
+    one, drawn = trained_on(data)
+    n = min(limit, 12)
+    found = memorization.corrupted_samples(one, data, limit)
+    assert len(found) == n
+    rows = drawn.rows[drawn.index[:n]]
+    np.testing.assert_array_equal(np.stack(found["images"]), data.train.images[rows])
+    given, true = drawn.labels[drawn.index], data.train.labels[rows]
+    words = data.classes
+    assert list(found["titles"]) == [
+        f"{words[g]}\n({words[t]})" for g, t in zip(given, true, strict=False)
+    ]
+    assert list(found["marked"]) == [True, False] * (n // 2) + [True] * (n % 2)
+
+
+def test_foreign_and_noise_samples_say_what_they_are():
+    data = with_foreign(planted.planted_set(), planted.planted_set("fashion_mnist"))
+    for kind, what in (("ood", "Fashion-MNIST"), ("noise", "noise")):
+        one, drawn = trained_on(data, corruption=kind)
+        found = memorization.corrupted_samples(one, data, 3)
+        np.testing.assert_array_equal(np.stack(found["images"]), drawn.images[drawn.index[:3]])
+        given = [data.classes[label] for label in drawn.labels[drawn.index[:3]]]
+        assert list(found["titles"]) == [f"{label}\n({what})" for label in given]
+
+
+def test_a_sheet_holds_the_samples_of_all_runs_in_order():
+    gray, color = np.zeros((2, 2)), np.zeros((3, 3, 3))
+    first = pd.DataFrame({"images": [gray], "titles": ["a"], "marked": [True]})
+    second = pd.DataFrame({"images": [color], "titles": ["b"], "marked": [False]})
+    found = memorization.sheet([first, second])
+    assert [image.shape for image in found["images"]] == [(2, 2), (3, 3, 3)]
+    assert (found["titles"], found["marked"]) == (["a", "b"], [True, False])
 
 
 def test_censoring_says_how_many_were_cut_off():
@@ -226,28 +293,33 @@ def numbers(text):
     return [float(found) for found in re.findall(r"[+-]?\d+(?:\.\d+)?", text.replace("−", "-"))]
 
 
+def answer(final, speed, loss, arm="BN"):
+    verdicts = zip(("final", "speed", "loss"), (final, speed, loss), strict=True)
+    made = [verdict(f"forced_{key}", *estimates) for key, estimates in verdicts]
+    return memorization.answer(*made, arm)
+
+
 def test_the_answer_says_what_the_evidence_says():
-    final = verdict("forced_final", 0.125, -0.25, 0.5)
-    speed = verdict("forced_speed", 2.0, 3.5)
-    first, second = memorization.answer(final, speed, "BN").split(". It fits half of them sooner ")
+    text = answer((0.125, -0.25, 0.5), (2.0, 3.5, 1.0), (0.25, -0.5, -0.75))
+    first, second, third = re.split(r"\. It fits half of them sooner |\. Its loss ", text)
     assert "network with BN" in first
     assert numbers(first) == [2, 3, -25, 50]  # ahead in 2 of 3, by accuracy points
     assert first.endswith("(partly)")
-    assert numbers(second) == [2, 2, 2, 3.5]  # sooner in 2 of 2, by epochs
-    assert second.endswith("(reproduced).")
+    assert numbers(second) == [3, 3, 1, 3.5]  # sooner in 3 of 3, by epochs
+    assert second.endswith("(reproduced)")
+    assert numbers(third) == [1, 3, -0.75, 0.25]  # lower in 1 of 3, by nats
+    assert third.endswith("(partly).")
 
 
 def test_the_answer_follows_its_evidence():
-    final, speed = verdict("forced_final", -0.125), verdict("forced_speed", -1.0)
-    text = memorization.answer(final, speed, "group norm")
+    text = answer((-0.125,), (-1.0,), (-2.0,), "group norm")
     assert "network with group norm" in text
-    assert numbers(text) == [0, 1, -12.5, 0, 1, -1]
-    assert text.count("(not reproduced)") == 2
-    other = verdict("forced_final", 0.25)
-    assert numbers(memorization.answer(other, speed, "group norm")) == [1, 1, 25, 0, 1, -1]
-    assert "(reproduced)" in memorization.answer(other, speed, "group norm")
+    assert numbers(text) == [0, 1, -12.5, 0, 1, -1, 0, 1, -2]
+    assert text.count("(not reproduced)") == 3
+    text = answer((0.25,), (-1.0,), (-2.0,))
+    assert numbers(text) == [1, 1, 25, 0, 1, -1, 0, 1, -2]
+    assert "(reproduced)" in text
 
 
 def test_an_effect_of_nothing_is_not_ahead():
-    text = memorization.answer(verdict("forced_final", 0.0), verdict("forced_speed", 0.0), "BN")
-    assert numbers(text) == [0, 1, 0, 0, 1, 0]
+    assert numbers(answer((0.0,), (0.0,), (0.0,))) == [0, 1, 0, 0, 1, 0, 0, 1, 0]

@@ -170,7 +170,9 @@ def test_group_norm_divides_the_channels():
 
 
 def test_unknown_architecture():
-    with pytest.raises(BadInput, match=r"architecture 'lenett'. Did you mean 'lenet'\? .*lenet\."):
+    with pytest.raises(
+        BadInput, match=r"architecture 'lenett'. Did you mean 'lenet'\? .*: .*lenet"
+    ):
         build(arch="lenett")
 
 

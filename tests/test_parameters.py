@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from bn_memorization import fingerprint, parameters, paths
 from bn_memorization.errors import BadInput
-from bn_memorization.parameters import VOCABULARY, Choice, ListOf, Number
+from bn_memorization.parameters import VOCABULARY, Choice, ListOf, Number, Pattern
 
 UNHURRIED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 NOTEBOOKS = sorted(paths.notebooks().glob("*.py"))
@@ -54,6 +54,11 @@ GOOD = [
     ("dataset", "mnist", ["mnist"]),
     ("dataset", "fashion_mnist,mnist", ["fashion_mnist", "mnist"]),  # the order given is kept
     ("dataset", ["cifar10"], ["cifar10"]),
+    ("arch", "resnet8", ["resnet8"]),
+    ("corruption", "ood,flip", ["ood", "flip"]),
+    ("only", "mnist/lenet/flip/0.05", ["mnist/lenet/flip/0.05"]),
+    ("only", "*/*/*/*", ["*/*/*/*"]),
+    ("only", ["*mnist/l*/noise/5e-2", "*/*/*/0.1"], ["*mnist/l*/noise/5e-2", "*/*/*/0.1"]),
     ("norm", "group", "group"),
     ("source", "auto", "auto"),
 ]
@@ -160,6 +165,12 @@ def test_messages_say_the_bounds_exactly():
         ("dataset", "mnist,cifar11", "cifar10", ["mnist"]),
         ("dataset", "mnist,", None, ["mnist", "cifar100"]),
         ("arch", "lenet5", "lenet", []),
+        ("arch", "lenet,resnet", "resnet8", ["densenet40"]),
+        ("corruption", "flop", "flip", ["ood", "noise"]),
+        ("only", "mnits/lenet/flip/0.1", "mnist", ["cifar10"]),
+        ("only", "mnist/resnet/flip/0.1", "resnet8", ["lenet"]),
+        ("only", "mnist/x*/flip/0.1", None, ["lenet"]),  # a pattern that matches nothing
+        ("only", "mnist/lenet/flips/0.1", "flip", ["ood"]),
         ("norm", "bach", "batch", ["affine", "group", "layer"]),
         ("optimizer", "sdg", "sgd", ["adam"]),
         ("source", "embeded", "embedded", ["auto", "local"]),
@@ -176,6 +187,20 @@ def test_unknown_choices(name, value, near, others):
     listed = message.partition("Choose from: ")[2].rstrip(".").split(", ")
     assert set(listed) >= {*others, *([near] if near else [])}
     assert (f"Did you mean {near!r}?" in message) == (near is not None)
+
+
+@pytest.mark.parametrize(
+    "value", ["*", "mnist", "mnist/lenet/flip", "mnist/lenet/flip/0.1/0", "", None, 0.1, "///"]
+)
+def test_a_pattern_has_four_parts(value):
+    with pytest.raises(BadInput, match=r"data set/architecture/corruption/share|Unknown data set"):
+        parse("only", value)
+
+
+@pytest.mark.parametrize("share", ["0", "0.6", "-0.1", "nan", "five", "0.*", ""])
+def test_the_share_of_a_pattern_is_one_that_may_be_asked_for(share):
+    with pytest.raises(BadInput, match=r"^only=.*must be a number above 0 up to 0\.5"):
+        parse("only", f"mnist/lenet/flip/{share}")
 
 
 def test_plain_is_no_norm_to_compare_with_itself():
@@ -225,6 +250,9 @@ def assert_allowed(kind: Number | Choice | ListOf, value: object) -> None:
         assert len(set(value)) == len(value)
         for item in value:
             assert_allowed(kind.item, item)
+    elif isinstance(kind, Pattern):
+        words = value.split("/")
+        assert len(words) == len(kind.parts)
     elif isinstance(kind, Choice):
         assert value in list(kind.choices())
     else:
@@ -250,6 +278,9 @@ def allowed(kind: Number | Choice | ListOf) -> st.SearchStrategy:
     """Return all that a kind must take, of the type that it gives."""
     if isinstance(kind, ListOf):
         return st.lists(allowed(kind.item), min_size=1, max_size=4, unique=True)
+    if isinstance(kind, Pattern):
+        parts = (st.just("*") | allowed(part).map(str) for part in kind.parts)
+        return st.tuples(*parts).map("/".join)
     if isinstance(kind, Choice):
         return st.sampled_from(sorted(kind.choices()))
     if kind.kind is int:

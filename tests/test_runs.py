@@ -3,14 +3,17 @@ import os
 import shutil
 import threading
 import time
+from concurrent.futures import Future
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import replace
 
+import made_shadows
 import numpy as np
 import planted
 import pytest
 import torch
 
-from bn_memorization import machine, runs, store, train
+from bn_memorization import machine, runs, shadows, store, train
 from bn_memorization.errors import BadInput, Failure
 from bn_memorization.executors import SerialExecutor
 
@@ -39,9 +42,9 @@ def fits(monkeypatch):
     """Put the planted set in the place of all data and return the list of configs trained."""
     trained, real = [], train.fit
 
-    def fit(config, data, *, device):
+    def fit(config, data, **how):
         trained.append(config)
-        return real(config, data, device=device)
+        return real(config, data, **how)
 
     monkeypatch.setattr(runs.data, "load", planted.planted_set)
     monkeypatch.setattr(train, "fit", fit)
@@ -65,7 +68,8 @@ def test_runs_are_trained_once_and_then_read(fits):
 
 def test_a_run_from_the_store_is_the_run_that_was_trained(fits):
     (found,) = runs.run_all(BOTH[:1], "serial")
-    assert identical(found, train.fit(BOTH[0], planted.planted_set(), device="cpu"))
+    again = train.fit(BOTH[0], planted.planted_set(), device="cpu", probes=runs.PROBES)
+    assert identical(found, again)
 
 
 def test_results_come_in_the_order_asked_for(fits):
@@ -180,18 +184,30 @@ def test_a_failing_run_does_not_stop_the_others(fits):
     assert runs.missing([*BOTH, *bad]) == bad
 
 
+def test_an_ended_process_is_told_though_a_run_failed_by_itself_before(fits, monkeypatch):
+    class Pool(SerialExecutor):
+        def submit(self, fn, config, where):
+            future = Future()
+            future.set_exception([Failure("diverged"), BrokenProcessPool("killed")][config.seed])
+            return future
+
+    monkeypatch.setattr(runs, "executor", lambda spec: Pool())
+    with pytest.raises(Failure, match="ended from outside"):
+        runs.run_all([planted.config(seed=seed) for seed in (0, 1)])
+
+
 def test_ctrl_c_says_what_is_left_and_keeps_what_is_done(fits, monkeypatch):
     configs = [planted.config(seed=seed) for seed in range(3)]
     real = train.fit
 
-    def fit(config, data, *, device):
+    def fit(config, data, **how):
         if config == configs[1]:
             raise KeyboardInterrupt
-        return real(config, data, device=device)
+        return real(config, data, **how)
 
     with monkeypatch.context() as patched:
         patched.setattr(train, "fit", fit)
-        with pytest.raises(Failure, match="Stopped with 2 models to train. Finished ones are kept"):
+        with pytest.raises(Failure, match="Stopped with 2 models to train"):
             runs.run_all(configs, "serial")
     assert runs.missing(configs) == configs[1:]
     fits.clear()
@@ -246,3 +262,39 @@ def test_a_killed_worker_is_a_failure_with_advice_and_keeps_what_is_done():
     killer.join()
     assert runs.missing([REAL, endless]) == [endless]
     assert np.isfinite(runs.run_all([REAL])[0].arrays["loss"]).all()
+
+
+BOTH_SHADOWS = [made_shadows.config(norm="batch"), made_shadows.config(norm="none")]
+
+
+def test_shadow_models_are_trained_once_and_kept_apart(fits):
+    (trained, *attacked) = runs.run_all([BOTH[0], *BOTH_SHADOWS], "serial")
+    assert runs.missing([BOTH[0], *BOTH_SHADOWS]) == []
+    assert isinstance(trained, train.Run)
+    for shadow, config in zip(attacked, BOTH_SHADOWS, strict=True):
+        assert isinstance(shadow, shadows.Shadow)
+        assert shadow.config == config
+        assert identical(shadow, shadows.fit(config, planted.planted_set()))
+        assert runs.address(config).folder.parent.name == runs.SHADOW_KIND
+        assert shadow.meta["config"] == vars(config)
+    assert runs.address(BOTH[0]).folder.parent.name == runs.KIND
+
+
+@pytest.mark.parametrize("module", [train, shadows])
+def test_other_code_makes_other_shadow_models(fits, monkeypatch, module):
+    runs.run_all(BOTH_SHADOWS[:1], "serial")
+    monkeypatch.setattr(module, "VERSION", module.VERSION + 1)
+    assert runs.missing(BOTH_SHADOWS[:1]) == BOTH_SHADOWS[:1]
+
+
+def test_a_pool_larger_than_the_data_stops_before_any_training(fits):
+    with pytest.raises(BadInput, match="pool_size=61, but planted"):
+        runs.run_all([BOTH[0], made_shadows.config(pool_size=61)], "serial")
+    assert fits == []
+
+
+def test_a_diverging_shadow_model_is_named_and_does_not_stop_the_others(fits):
+    bad = made_shadows.config(norm="none", lr=1e20)
+    with pytest.raises(Failure, match=r"1 of 3 runs failed. The first, shadow model 0 of lenet/no"):
+        runs.run_all([BOTH_SHADOWS[0], bad, BOTH_SHADOWS[1]], "serial")
+    assert runs.missing([*BOTH_SHADOWS, bad]) == [bad]

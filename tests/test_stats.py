@@ -6,7 +6,15 @@ import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bn_memorization.stats import epochs_until, mean_interval, paired_gap
+from bn_memorization.stats import (
+    auc,
+    cliffs_delta,
+    epochs_until,
+    mean_interval,
+    paired_gap,
+    roc,
+    tpr_at_fpr,
+)
 
 NUMBERS = st.floats(-100, 100)
 PAIRS = st.lists(st.tuples(NUMBERS, NUMBERS), min_size=2, max_size=12)
@@ -92,7 +100,7 @@ def test_values_that_are_not_finite_are_refused(bad, other):
 
 
 def test_the_interval_covers_a_null_effect_as_often_as_it_says():
-    """Over 1,000 null data sets of 4 pairs: .95 within 3 standard errors, sqrt(.95 * .05 / 1000)."""
+    """Over 1,000 null data sets of 4 pairs: .95, within three standard errors of a share."""
     data = np.random.default_rng(2605).normal(size=(1000, 2, 4))
     gaps = [paired_gap(first, second) for first, second in data]
     covered = np.mean([gap.low <= 0 <= gap.high for gap in gaps])
@@ -123,3 +131,151 @@ def test_epochs_until(curve, level, epoch):
     found = epochs_until(curve, level)
     assert found == epoch
     assert type(found) is type(epoch)
+
+
+SCORED = st.lists(st.tuples(st.integers(-3, 3), st.booleans()), min_size=2, max_size=30).filter(
+    lambda rows: len({member for _, member in rows}) == 2
+)
+
+
+def scored(rows):
+    """Return scores, with many ties, and who is a member."""
+    score, member = zip(*rows, strict=True)
+    return np.array(score, float), np.array(member)
+
+
+@pytest.mark.parametrize(
+    ("members", "others", "wanted"),
+    [
+        ([3, 4], [1, 2], 1.0),
+        ([1, 2], [3, 4], 0.0),
+        ([1, 3], [2], 0.5),
+        ([2, 3, 4], [1, 3], 4.5 / 6),
+        ([1], [1, 1], 0.5),
+        ([1, 1, 2], [1], (0.5 + 0.5 + 1) / 3),
+        ([math.inf], [-math.inf, math.inf], 0.75),
+    ],
+)
+def test_auc_by_hand(members, others, wanted):
+    score = np.array([*members, *others], float)
+    member = np.arange(len(score)) < len(members)
+    assert auc(score, member) == pytest.approx(wanted)
+
+
+@settings(deadline=None)
+@given(SCORED)
+def test_auc_is_the_chance_of_a_win_over_all_pairs(rows):
+    score, member = scored(rows)
+    wins = [(a > b) + (a == b) / 2 for a in score[member] for b in score[~member]]
+    assert auc(score, member) == pytest.approx(np.mean(wins))
+    assert auc(-score, member) == pytest.approx(1 - np.mean(wins))
+    assert auc(np.exp(score), member) == auc(score, member)
+
+
+@settings(deadline=None)
+@given(SCORED, st.randoms(use_true_random=False))
+def test_auc_and_roc_do_not_depend_on_the_order(rows, random):
+    first = scored(rows)
+    random.shuffle(rows)
+    second = scored(rows)
+    assert auc(*first) == auc(*second)
+    np.testing.assert_array_equal(roc(*first), roc(*second))
+
+
+@settings(deadline=None)
+@given(SCORED)
+def test_the_area_under_the_roc_is_the_auc(rows):
+    score, member = scored(rows)
+    fpr, tpr = roc(score, member)
+    assert np.trapezoid(tpr, fpr) == pytest.approx(auc(score, member))
+    assert (fpr[0], tpr[0], fpr[-1], tpr[-1]) == (0, 0, 1, 1)
+    assert (np.diff(fpr) >= 0).all()
+    assert (np.diff(tpr) >= 0).all()
+    assert len(fpr) == len(set(score)) + 1
+
+
+def test_roc_by_hand_with_a_tie():
+    score, member = np.array([3.0, 2, 2, 1]), np.array([True, True, False, False])
+    fpr, tpr = roc(score, member)
+    assert fpr.tolist() == [0, 0, 0.5, 1]
+    assert tpr.tolist() == [0, 0.5, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("fpr", "wanted"), [(0.24, None), (0.25, 0.5), (0.49, 0.5), (0.5, 1.0), (0.75, 1.0), (1.0, 1.0)]
+)
+def test_tpr_at_fpr_by_hand(fpr, wanted):
+    """Four non-members resolve a quarter; at the tie of 3 both are taken or neither."""
+    score = np.array([9.0, 3, 8, 3, 1, 0])
+    member = np.array([True, True, False, False, False, False])
+    assert tpr_at_fpr(score, member, fpr) == wanted
+
+
+def test_a_thousand_non_members_resolve_a_thousandth():
+    score, member = np.arange(1001.0), np.arange(1001) == 999
+    assert tpr_at_fpr(score, member, 0.001) == 1.0
+    assert tpr_at_fpr(score[1:], member[1:], 0.001) is None
+
+
+@settings(deadline=None)
+@given(SCORED, st.floats(0.04, 1))
+def test_tpr_at_fpr_is_the_best_threshold_that_keeps_to_the_rate(rows, fpr):
+    score, member = scored(rows)
+    found = tpr_at_fpr(score, member, fpr)
+    others = np.sum(~member)
+    if found is None:
+        assert others * fpr < 1
+        return
+    marks = [*set(score), math.inf]
+    kept = [t for t in marks if np.sum(score[~member] >= t) <= fpr * others + 1e-9]
+    assert found == max(np.mean(score[member] >= t) for t in kept)
+
+
+@pytest.mark.parametrize("measure", [auc, roc, lambda *both: tpr_at_fpr(*both, 0.5)])
+def test_scores_that_cannot_be_compared_are_refused(measure):
+    member = np.array([True, False, True])
+    with pytest.raises(ValueError, match="1 scores are NaN"):
+        measure([0.0, math.nan, 1.0], member)
+    for wrong in ([True, True, True], [False, False, False]):
+        with pytest.raises(ValueError, match="of 3 are members: both kinds needed"):
+            measure([0.0, 1.0, 2.0], np.array(wrong))
+    for score, of in [([0.0, 1.0], member), ([0.0, 1.0, 2.0], [1, 0, 1]), ([[0.0, 1, 2]], member)]:
+        with pytest.raises(ValueError, match="Need score"):
+            measure(score, of)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "delta"),
+    [
+        ([2, 3], [0, 1], 1.0),
+        ([0, 1], [2, 3], -1.0),
+        ([1, 1], [1, 1], 0.0),  # ties count nothing
+        ([2.0], [1, 2, 3], 0.0),
+        ([3.0], [1, 2, 3], 2 / 3),
+        ([0, 4], [1, 2, 3], 0.0),
+        ([2, 4], [1, 3, 3, 9], (1 - 3 + 3 - 1) / 8),
+    ],
+)
+def test_cliffs_delta_by_hand(first, second, delta):
+    assert cliffs_delta(first, second) == pytest.approx(delta)
+
+
+@settings(deadline=None)
+@given(
+    st.lists(st.integers(-3, 3), min_size=1, max_size=9),
+    st.lists(st.integers(-3, 3), min_size=1, max_size=9),
+)
+def test_cliffs_delta_counts_pairs(first, second):
+    signs = [np.sign(a - b) for a in first for b in second]
+    delta = cliffs_delta(first, second)
+    assert delta == pytest.approx(np.mean(signs))
+    assert cliffs_delta(second, first) == pytest.approx(-delta)
+    assert cliffs_delta(np.exp(first), np.exp(second)) == pytest.approx(delta)
+
+
+@pytest.mark.parametrize("bad", [[], [1, math.nan], [math.inf]])
+def test_cliffs_delta_refuses_what_it_cannot_compare(bad):
+    with pytest.raises(ValueError, match=r"value|finite"):
+        cliffs_delta(bad, [1.0])
+    with pytest.raises(ValueError, match=r"value|finite"):
+        cliffs_delta([1.0], bad)

@@ -48,7 +48,8 @@ class Split:
 class Dataset:
     """A data set in memory. `sha256` is one hash over every array; `source` is where it came from.
 
-    Equal arrays have equal hashes, whatever their source.
+    Equal arrays have equal hashes, whatever their source. `foreign` is the data set whose images
+    may be put into this one; then the hash is over both.
     """
 
     name: str
@@ -57,6 +58,7 @@ class Dataset:
     test: Split
     classes: tuple[str, ...]
     sha256: str
+    foreign: "Dataset | None" = None
 
     @property
     def channels(self) -> int:

@@ -4,21 +4,26 @@ import math
 from dataclasses import dataclass
 
 from bn_memorization import models
+from bn_memorization.corrupt import CORRUPTIONS, FLIP, NOISE, OOD
 from bn_memorization.errors import BadInput, check_choice
 from bn_memorization.regularize import FORMS
 
 OPTIMIZERS = ("sgd", "adam")
 NO_PENALTY = "none"
 PENALTIES = (NO_PENALTY, *FORMS)
+# What tells one setting of an experiment from another, in the order in which it is written.
+SETTING = ("dataset", "arch", "corruption", "noise_rate")
+WORDS = {FLIP: "flipped", OOD: "foreign images", NOISE: "noise images"}
 
 
 @dataclass(frozen=True)
 class TrainConfig:
     """All that decides a run's result, beside the data and the machine.
 
-    `train_size` images are drawn; `noise_rate` of them get a wrong label. Clean and test curves
-    are measured on at most `eval_size` images each, corrupted ones on all. Raises BadInput for a
-    value out of range.
+    `train_size` images are drawn; a share of `noise_rate` is corrupted: it gets a wrong label
+    (flip), or gives way to images of another data set (ood) or of noise with random labels. Clean
+    and test curves are measured on at most `eval_size` images each, corrupted ones on all. Raises
+    BadInput for a value out of range.
     """
 
     dataset: str
@@ -35,14 +40,14 @@ class TrainConfig:
     lr: float
     momentum: float = 0.0
     weight_decay: float = 0.0
+    corruption: str = FLIP
     penalty: str = NO_PENALTY
     penalty_weight: float = 0.0
     penalty_target: float = 1.0
 
     def __post_init__(self):
+        check_choice("corruption", self.corruption, CORRUPTIONS)
         check_choice("penalty", self.penalty, PENALTIES)
-        _require("penalty_weight", self.penalty_weight, self.penalty_weight >= 0, "at least 0")
-        _require("penalty_target", self.penalty_target, self.penalty_target > 0, "above 0")
         check_choice("optimizer", self.optimizer, OPTIMIZERS)
         check_choice("architecture", self.arch, models.ARCHITECTURES)
         check_choice("norm", self.norm, models.NORMS)
@@ -52,16 +57,20 @@ class TrainConfig:
             _require(name, getattr(self, name), getattr(self, name) >= value, f"at least {value}")
         for name in ("noise_rate", "momentum"):
             _require(name, getattr(self, name), 0 <= getattr(self, name) < 1, "in [0, 1)")
-        _require("lr", self.lr, 0 < self.lr < math.inf, "above 0 and finite")
-        decay = self.weight_decay
-        _require("weight_decay", decay, 0 <= decay < math.inf, "at least 0 and finite")
+        for name in ("lr", "penalty_target"):
+            value = getattr(self, name)
+            _require(name, value, 0 < value < math.inf, "above 0 and finite")
+        for name in ("weight_decay", "penalty_weight"):
+            value = getattr(self, name)
+            _require(name, value, 0 <= value < math.inf, "at least 0 and finite")
 
     def describe(self) -> str:
         """Return one line that tells this run from its neighbors."""
-        return (
-            f"{self.arch}/{self.norm} on {self.dataset}, "
-            f"{100 * self.noise_rate:g} % flipped, seed {self.seed}"
-        )
+        share = f"{100 * self.noise_rate:g} % {WORDS[self.corruption]}"
+        line = f"{self.arch}/{self.norm} on {self.dataset}, {share}"
+        if self.penalty != NO_PENALTY:
+            line += f", penalty {self.penalty} {self.penalty_weight:g} at {self.penalty_target:g}"
+        return f"{line}, seed {self.seed}"
 
 
 def _require(name: str, value: object, holds: bool, allowed: str) -> None:

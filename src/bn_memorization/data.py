@@ -8,7 +8,17 @@ from bn_memorization import embedded, sources
 from bn_memorization.catalog import DATASETS, Dataset, DatasetInfo, Split
 from bn_memorization.errors import check_choice
 
-__all__ = ["DATASETS", "SOURCES", "Dataset", "DatasetInfo", "Split", "fetch", "load", "normalized"]
+__all__ = [
+    "DATASETS",
+    "SOURCES",
+    "Dataset",
+    "DatasetInfo",
+    "Split",
+    "fetch",
+    "load",
+    "normalize",
+    "normalized",
+]
 
 # For each source of a full set, what may fill the local torchvision root when it is empty.
 _FETCHERS = {
@@ -54,8 +64,12 @@ def normalized(dataset: Dataset) -> tuple[np.ndarray, np.ndarray]:
     Mean and standard deviation are taken per channel over all pixels of the train split, and the
     same two numbers are used for the test split.
     """
-    table = _normalization_table(dataset.train.images)
-    return _look_up(table, dataset.train.images), _look_up(table, dataset.test.images)
+    return normalize(dataset.train.images, dataset), normalize(dataset.test.images, dataset)
+
+
+def normalize(images: np.ndarray, like: Dataset) -> np.ndarray:
+    """Return uint8 images of the shape of `like` as float32[N, C, H, W], as `normalized` does."""
+    return _look_up(_normalization_table(like.train.images), images)
 
 
 def _normalization_table(images: np.ndarray) -> np.ndarray:

@@ -4,18 +4,37 @@ The chapter's runner trains them before the notebook opens, with a progress bar 
 the notebook asks for the same list and finds every record there.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from fnmatch import fnmatchcase
 from itertools import product
 
-from bn_memorization.config import TrainConfig
+from bn_memorization.config import SETTING, TrainConfig
+from bn_memorization.corrupt import FLIP
+from bn_memorization.errors import BadInput
+from bn_memorization.lira import LEAST_MODELS
+from bn_memorization.masks import check_pairs
+from bn_memorization.membership import CLAIM_OF
 from bn_memorization.models import PLAIN
+from bn_memorization.regularize import UNTARGETED
+from bn_memorization.shadows import ShadowConfig
 
 SHARED = (
     "source",
-    "train_size",
+    "optimizer",
+    "lr",
+    "momentum",
+    "weight_decay",
+)
+SIZES = ("train_size", "eval_size", "epochs", "batch_size")
+OF_SHADOWS = (
+    "source",
+    "pool_size",
     "eval_size",
-    "arch",
+    "seed",
     "epochs",
+    "moments",
+    "queries",
     "batch_size",
     "optimizer",
     "lr",
@@ -24,15 +43,122 @@ SHARED = (
 )
 
 
-def forced_memorization(parameters: Mapping[str, object]) -> list[TrainConfig]:
-    """Return both arms of every data set, noise rate and seed: `norm` and plain, side by side."""
+def pairs(settings: Iterable[tuple], parameters: Mapping[str, object]) -> list[TrainConfig]:
+    """Return both arms of every setting and seed: `norm` and plain, side by side.
+
+    A setting holds what `config.SETTING` names. Runs of an architecture other than LeNet take the
+    sizes in `SIZES` from parameters of their own, `deep_train_size` and so on.
+    """
     shared = {name: parameters[name] for name in SHARED}
-    grid = product(parameters["dataset"], parameters["noise_rate"], range(parameters["seeds"]))
+    configs = []
+    for setting, seed in product(settings, range(parameters["seeds"])):
+        of_setting = dict(zip(SETTING, setting, strict=True))
+        prefix = "" if of_setting["arch"] == "lenet" else "deep_"
+        size = {name: parameters[prefix + name] for name in SIZES}
+        configs += [
+            TrainConfig(**of_setting, **size, **shared, seed=seed, norm=norm)
+            for norm in (parameters["norm"], PLAIN)
+        ]
+    return configs
+
+
+def forced_memorization(parameters: Mapping[str, object]) -> list[TrainConfig]:
+    """Return the pairs of every data set, architecture and share of flipped labels."""
+    grid = product(parameters["dataset"], parameters["arch"], [FLIP], parameters["noise_rate"])
+    return pairs(grid, parameters)
+
+
+def corruptions(parameters: Mapping[str, object]) -> list[TrainConfig]:
+    """Return the pairs of all combinations that one of the patterns in `only` allows.
+
+    Raises BadInput when none of the combinations is allowed.
+    """
+    settings = [
+        setting
+        for setting in product(*(parameters[name] for name in SETTING))
+        if any(_allows(pattern, setting) for pattern in parameters["only"])
+    ]
+    if not settings:
+        asked = ", ".join(f"{name}={parameters[name]}" for name in SETTING)
+        raise BadInput(
+            f"No combination of {asked} is among only={parameters['only']}. Set only=*/*/*/* for "
+            "all combinations, or name the ones to run."
+        )
+    return pairs(settings, parameters)
+
+
+def _allows(pattern: str, setting: tuple) -> bool:
+    *words, share = pattern.split("/")
+    named = all(fnmatchcase(value, word) for value, word in zip(setting, words, strict=False))
+    return named and (share == "*" or float(share) == setting[-1])
+
+
+def membership(parameters: Mapping[str, object]) -> list[ShadowConfig]:
+    """Return both arms of every shadow model: `norm` and plain, side by side.
+
+    Raises BadInput for a number of models that the attack cannot use, or when no share of outliers
+    is one that a claim is about.
+    """
+    check_pairs(parameters["n_models"], least=LEAST_MODELS)
+    rates = parameters["outlier_rate"]
+    if not CLAIM_OF.keys() & set(rates):
+        raise BadInput(
+            f"outlier_rate={rates}: the claims are about {', '.join(f'{r:g}' for r in CLAIM_OF)}. "
+            "Give at least one of these; others may stand beside it."
+        )
+    kinds = parameters["corruption"]
+    grid = [
+        where
+        for where in product(parameters["dataset"], parameters["arch"], kinds, rates)
+        if where[-1] or where[-2] == kinds[0]  # without outliers all kinds are one
+    ]
+    shared = {name: parameters[name] for name in OF_SHADOWS}
     return [
-        TrainConfig(dataset=dataset, noise_rate=rate, seed=seed, norm=norm, **shared)
-        for dataset, rate, seed in grid
+        ShadowConfig(**dict(zip(SETTING, where, strict=True)), **shared, norm=norm, model=model)
+        for where, model in product(grid, range(parameters["n_models"]))
         for norm in (parameters["norm"], PLAIN)
     ]
+
+
+def with_bn(parameters: Mapping[str, object]) -> list[TrainConfig]:
+    """Return the BN arms of chapter 1's runs: with the same parameters, the same records."""
+    return [c for c in corruptions({**parameters, "norm": "batch"}) if c.norm != PLAIN]
+
+
+def regularization(parameters: Mapping[str, object]) -> list[TrainConfig]:
+    """Return, for every setting and seed with BN, the run without a remedy and one for each."""
+    shared = {name: parameters[name] for name in (*SHARED, *SIZES)}
+    grid = product(*(parameters[name] for name in ("dataset", "arch", "noise_rate")))
+    bases = [
+        TrainConfig(dataset=d, arch=a, noise_rate=rate, norm="batch", seed=seed, **shared)
+        for (d, a, rate), seed in product(grid, range(parameters["seeds"]))
+    ]
+    changes = remedies(parameters)
+    return [replace(base, **change) for base, change in product(bases, changes)]
+
+
+def remedies(parameters: Mapping[str, object]) -> list[dict[str, object]]:
+    """Return what each remedy changes in a config, the first nothing, each once.
+
+    Every form of the penalty with every weight and target, from weak to strong; then the rivals,
+    other weight decays and learning rates. The square has no target. Raises BadInput for a rival
+    that is what all runs have anyway.
+    """
+    for name in ("weight_decay", "lr"):
+        if parameters[name] in parameters[f"rival_{name}"]:
+            raise BadInput(
+                f"rival_{name} holds {parameters[name]}, which is {name} itself: a rival must "
+                "differ from what the runs without a remedy have."
+            )
+    forms, weights = parameters["penalty_form"], sorted(parameters["penalty_weight"])
+    targets = sorted(parameters["penalty_target"], reverse=True)
+    found = [{}]
+    for form, weight, target in product(forms, weights, targets):
+        change = {"penalty": form, "penalty_weight": weight}
+        found.append(change | ({} if form == UNTARGETED else {"penalty_target": target}))
+    found += [{"weight_decay": value} for value in sorted(parameters["rival_weight_decay"])]
+    found += [{"lr": value} for value in sorted(parameters["rival_lr"], reverse=True)]
+    return [change for place, change in enumerate(found) if change not in found[:place]]
 
 
 def none(parameters: Mapping[str, object]) -> list[TrainConfig]:
@@ -40,7 +166,11 @@ def none(parameters: Mapping[str, object]) -> list[TrainConfig]:
     return []
 
 
-CHAPTERS: dict[str, Callable[[Mapping], list[TrainConfig]]] = {
-    "01_forced_memorization": forced_memorization,
+CHAPTERS: dict[str, Callable[[Mapping], list[TrainConfig] | list[ShadowConfig]]] = {
+    "01_forced_memorization": corruptions,
+    "02_gradient_norms": corruptions,
+    "03_membership_inference": membership,
     "04_margin_growth": none,
+    "05_gamma_sigma": with_bn,
+    "06_regularization": regularization,
 }

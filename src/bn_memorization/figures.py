@@ -1,5 +1,6 @@
 """Every picture of the book: one function a kind. Color means arm, in all of them."""
 
+import math
 from collections.abc import Sequence
 
 import matplotlib.pyplot as plt
@@ -11,13 +12,14 @@ from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator, PercentForma
 from matplotlib_inline.backend_inline import set_matplotlib_formats
 
 from bn_memorization.claims import Evidence, Verdict
+from bn_memorization.config import SETTING
 from bn_memorization.models import PLAIN
 from bn_memorization.report import name, setting
 from bn_memorization.stats import mean_interval
 
 TREATED_COLOR, PLAIN_COLOR = "#D55E00", "#0072B2"  # Okabe and Ito: told apart by all readers
 INK = "#24272b"  # for what is no arm
-SUBSET_NAMES = {"corrupted": "flipped samples", "clean": "clean samples", "test": "test images"}
+SUBSET_NAMES = {"corrupted": "corrupted samples", "clean": "clean samples", "test": "test images"}
 WIDTH = 8.0  # inches; the text column
 
 
@@ -41,41 +43,45 @@ def color(norm: str) -> str:
 
 
 def learning_curves(curves: pd.DataFrame, subset: str, quantity: str, profile: str) -> Figure:
-    """Draw a quantity of one subset against epochs: a column a data set, a row a noise rate.
+    """Draw a quantity of one subset against epochs, a panel a setting.
 
     `curves` is that of `memorization.curves`. Thin lines are single models; the thick line is
     their mean and the band its 95 % t interval over seeds.
     """
-    frame = curves[curves.subset == subset]
-    rows, columns = sorted(frame.noise_rate.unique()), list(frame.dataset.unique())
+    panels = list(curves[curves.subset == subset].groupby(list(SETTING), sort=False))
+    columns = min(4, math.ceil(math.sqrt(len(panels))))
+    rows = -(-len(panels) // columns)
     figure, axes = plt.subplots(
-        len(rows),
-        len(columns),
-        figsize=(WIDTH, 0.6 + 2.4 * len(rows)),
-        sharex=True,
+        rows,
+        columns,
+        figsize=(WIDTH, 0.7 + (1.9 if columns > 2 else 2.4) * rows),
         sharey=True,
         squeeze=False,
         layout="constrained",
     )
-    for i, rate in enumerate(rows):
-        for j, dataset in enumerate(columns):
-            panel = frame[(frame.noise_rate == rate) & (frame.dataset == dataset)]
-            axis = axes[i, j]
-            for norm, lines in panel.groupby("norm", sort=False):
-                _band(axis, lines.pivot(index="epoch", columns="seed", values=quantity), norm)
-            axis.set_title(f"{name(dataset)}, {100 * rate:g} % flipped")
-            axis.xaxis.set_major_locator(MaxNLocator(integer=True))
-            if quantity == "accuracy":
-                axis.set_ylim(-0.03, 1.03)
-                axis.yaxis.set_major_formatter(PercentFormatter(1.0))
-            else:
-                axis.set_ylim(bottom=0)
+    for axis, (values, panel) in zip(axes.flat, panels, strict=False):
+        for norm, lines in panel.groupby("norm", sort=False):
+            _band(axis, lines.pivot(index="epoch", columns="seed", values=quantity), norm)
+        _dress(axis, setting(dict(zip(SETTING, values, strict=True))), quantity)
+    for axis in axes.flat[len(panels) :]:
+        axis.remove()
     handles, labels = axes[0, 0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside upper center", ncols=len(labels))
     unit = {"accuracy": "", "loss": " (nats)"}[quantity]
     figure.supylabel(f"{quantity} on {SUBSET_NAMES[subset]}{unit}", fontsize="medium")
     figure.supxlabel("epoch", fontsize="medium")
-    return _signed(figure, profile)
+    return signed(figure, profile)
+
+
+def _dress(axis: plt.Axes, where: str, quantity: str) -> None:
+    networks, _, corrupted = where.rpartition(", ")
+    axis.set_title(f"{networks}\n{corrupted}", fontsize="small")
+    axis.xaxis.set_major_locator(MaxNLocator(nbins=5, integer=True))
+    if quantity == "accuracy":
+        axis.set_ylim(-0.03, 1.03)
+        axis.yaxis.set_major_formatter(PercentFormatter(1.0))
+    else:
+        axis.set_ylim(bottom=0)
 
 
 def _band(axis: plt.Axes, lines: pd.DataFrame, norm: str) -> None:
@@ -111,12 +117,12 @@ def forest(
         labels = [f"{setting(item.where)} (n = {item.n})" for item in reversed(verdict.evidence)]
         axis.set_yticks(range(len(labels)), labels)
         axis.axvline(scale * verdict.claim.threshold, color=INK, ls="--", lw=1)
-        axis.set_xlabel(unit)
-        axis.margins(y=0.25)
-    return _signed(figure, profile)
+        axis.set_xlabel(unit, loc="left")  # the corner is signed
+        axis.set_ylim(-0.75, len(labels) - 0.25)
+    return signed(figure, profile)
 
 
-def _signed(figure: Figure, profile: str) -> Figure:
+def signed(figure: Figure, profile: str) -> Figure:
     """Write the profile into the corner, and leave it to the cell to show the figure once."""
     figure.text(1, 0, f"profile: {profile}", ha="right", va="bottom", fontsize=7, color="0.4")
     plt.close(figure)
@@ -129,13 +135,13 @@ def _interval(axis: plt.Axes, item: Evidence, place: int, scale: float) -> None:
 
 
 def contact_sheet(
-    images: np.ndarray,
+    images: Sequence[np.ndarray],
     titles: Sequence[str],
     marked: Sequence[bool],
     profile: str,
     columns: int = 8,
 ) -> Figure:
-    """Draw images [N, H, W] or [N, H, W, 3] in a grid, each under its title, some framed.
+    """Draw images, each [H, W] or [H, W, 3], in a grid, each under its title, some framed.
 
     A thick frame in the color of the treated arm stands around the marked ones.
     """
@@ -151,7 +157,7 @@ def contact_sheet(
         axis.set_title(title, fontsize="x-small", color="black")
         for spine in axis.spines.values():
             spine.set(visible=True, color=TREATED_COLOR if mark else "0.8", lw=3 if mark else 0.8)
-    return _signed(figure, profile)
+    return signed(figure, profile)
 
 
 def scatter_identity(
@@ -189,4 +195,4 @@ def scatter_identity(
                   textcoords="offset points", color=INK)  # fmt: skip
     paper = {"facecolor": "white", "edgecolor": "none", "pad": 2}
     axes.annotate(note, (0.03, 0.96), xycoords="axes fraction", va="top", color=INK, bbox=paper)
-    return _signed(figure, profile)
+    return signed(figure, profile)

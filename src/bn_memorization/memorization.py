@@ -1,4 +1,4 @@
-"""Forced memorization: how far and how fast a model fits labels that are wrong.
+"""Forced memorization: how far and how fast a model fits samples that are corrupted.
 
 All functions are pure and take finished runs; two arms are paired by seed.
 """
@@ -9,15 +9,17 @@ import numpy as np
 import pandas as pd
 
 from bn_memorization.claims import Evidence, Verdict
+from bn_memorization.config import SETTING
+from bn_memorization.corrupt import NOISE, OOD
 from bn_memorization.data import Dataset
 from bn_memorization.models import PLAIN
-from bn_memorization.report import count, span
-from bn_memorization.sample import SUBSETS
+from bn_memorization.report import name, span
+from bn_memorization.sample import SUBSETS, corrupt
 from bn_memorization.stats import epochs_until, paired_gap
 from bn_memorization.train import Run
 
 HALF = 0.5
-CELL = ("dataset", "arch", "noise_rate")
+CELL = SETTING
 
 
 def curves(runs: Iterable[Run]) -> pd.DataFrame:
@@ -65,10 +67,19 @@ def never_half_fitted(run: Run) -> bool:
     return epochs_until(run.curve("accuracy", "corrupted"), HALF) is None
 
 
+def loss_area(run: Run) -> float:
+    """Return the area under the loss curve of the corrupted samples, over the number of epochs.
+
+    By trapezoids, so in nats: the loss at which the samples stood on average while training went
+    on. Smaller means that the loss fell sooner or deeper.
+    """
+    return float(np.trapezoid(run.curve("loss", "corrupted")) / run.config.epochs)
+
+
 def compare(
     runs: Iterable[Run], norm: str, measure: Callable[[Run], float], sign: int = 1
 ) -> list[Evidence]:
-    """Return, for each data set, architecture and noise rate, the paired gap of a measure.
+    """Return, for each setting, the paired gap of a measure.
 
     The gap is sign * (norm arm - plain arm), paired by seed. Raises ValueError when a seed lacks
     one of its two arms.
@@ -92,32 +103,50 @@ def compare(
 def final_accuracies(runs: Iterable[Run]) -> pd.DataFrame:
     """Return the mean final accuracy over seeds, a row a setting and arm, a column a subset."""
     last = curves(runs)
-    last = last[last.epoch == last.epoch.max()]
+    last = last[last.epoch == last.groupby(list(CELL)).epoch.transform("max")]
     means = last.pivot_table(
         index=[*CELL, "norm"], columns="subset", values="accuracy", sort=False, observed=True
     )
     return means[list(SUBSETS)].reset_index().rename_axis(columns=None)
 
 
-def example(runs: Sequence[Run], norm: str) -> Run:
-    """Return the first run with `norm` at the highest noise rate among the runs."""
-    highest = max(run.config.noise_rate for run in runs)
-    return next(r for r in runs if r.config.norm == norm and r.config.noise_rate == highest)
+def examples(runs: Sequence[Run], norm: str) -> list[Run]:
+    """Return, for each kind of corruption, the first run with `norm` at its highest noise rate."""
+    chosen: dict[str, Run] = {}
+    for run in runs:
+        kind, rate = run.config.corruption, run.config.noise_rate
+        if run.config.norm == norm and (
+            kind not in chosen or rate > chosen[kind].config.noise_rate
+        ):
+            chosen[kind] = run
+    return list(chosen.values())
 
 
-def flipped_samples(run: Run, data: Dataset, limit: int) -> dict[str, Sequence]:
-    """Return the first flipped samples of a run, as `figures.contact_sheet` takes them.
+def corrupted_samples(run: Run, data: Dataset, limit: int) -> pd.DataFrame:
+    """Return the first corrupted samples of a run, a row each, for `figures.contact_sheet`.
 
-    `images`, `titles` (given label, true label in brackets), and `marked`: whether the model
-    predicts the given label after its last epoch.
+    Columns: `images` uint8[H, W] or [H, W, 3]; `titles`, the given label and, in brackets, the true
+    one or what the image is; `marked`, whether the model predicts the given label after its last
+    epoch. `data` is what the run was trained on.
     """
-    record = run.arrays
-    labels = zip(record["given_label"][:limit], record["true_label"][:limit], strict=True)
-    return {
-        "images": data.train.images[record["corrupted_row"][:limit]],
-        "titles": [f"{data.classes[given]}\n({data.classes[true]})" for given, true in labels],
-        "marked": record["fitted"][-1][:limit],
-    }
+    corrupted = corrupt(run.config, data)
+    index = corrupted.index[:limit]
+    what = {OOD: data.foreign and name(data.foreign.name), NOISE: "noise"}.get(
+        run.config.corruption
+    )
+    titles = [
+        f"{data.classes[given]}\n({what or data.classes[true]})"
+        for given, true in zip(corrupted.labels[index], corrupted.true_label, strict=False)
+    ]
+    marked = run.arrays["fitted"][-1][:limit]
+    return pd.DataFrame(
+        {"images": list(corrupted.images[index]), "titles": titles, "marked": marked}
+    )
+
+
+def sheet(samples: Iterable[pd.DataFrame]) -> dict[str, list]:
+    """Return the samples of several runs as the arguments of `figures.contact_sheet`."""
+    return pd.concat(samples).to_dict("list")
 
 
 def censoring(runs: Sequence[Run]) -> str:
@@ -125,21 +154,24 @@ def censoring(runs: Sequence[Run]) -> str:
     slow = sum(never_half_fitted(run) for run in runs)
     plain = sum(never_half_fitted(run) for run in runs if run.config.norm == PLAIN)
     if not slow:
-        return "Every model fitted half of its flipped samples at some epoch: no time is cut off."
+        return "Every model fitted half of its corrupted samples at some epoch: no time is cut off."
     return (
-        f"{slow} of {len(runs)} models, {plain} of them plain, never fitted half of their flipped "
-        "samples. Each counts with its last epoch, which understates how slow it is."
+        f"{slow} of {len(runs)} models, {plain} of them plain, never fitted half of their "
+        "corrupted samples. Each counts with its last epoch, which understates how slow it is."
     )
 
 
-def answer(final: Verdict, speed: Verdict, arm: str) -> str:
-    """Return the chapter's answer in two plain sentences, from its two verdicts."""
-    ahead = sum(item.estimate > 0 for item in final.evidence)
-    sooner = sum(item.estimate > 0 for item in speed.evidence)
-    settings = count(len(final.evidence), "setting")
+def answer(final: Verdict, speed: Verdict, loss: Verdict, arm: str) -> str:
+    """Return the chapter's answer in three plain sentences, from its three verdicts."""
+
+    def ahead(verdict: Verdict) -> str:
+        return f"{sum(item.estimate > 0 for item in verdict.evidence)} of {len(verdict.evidence)}"
+
+    settings = "setting" if len(final.evidence) == 1 else "settings"
     return (
-        f"After the last epoch the network with {arm} fits more flipped labels than the plain one "
-        f"in {ahead} of {settings}: the gap is {span(final.evidence, 'accuracy')} "
-        f"({final.word}). It fits half of them sooner in {sooner} of {len(speed.evidence)}, by "
-        f"{span(speed.evidence, 'epochs')} ({speed.word})."
+        f"After the last epoch the network with {arm} fits more corrupted samples than the plain "
+        f"one in {ahead(final)} {settings}: the gap is {span(final.evidence, 'accuracy')} "
+        f"({final.word}). It fits half of them sooner in {ahead(speed)}, by "
+        f"{span(speed.evidence, 'epochs')} ({speed.word}). Its loss on them, averaged over "
+        f"training, is lower in {ahead(loss)}, by {span(loss.evidence, 'nats')} ({loss.word})."
     )

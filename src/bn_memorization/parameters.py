@@ -7,8 +7,9 @@ parameters are those its parameters cell assigns; everything is checked before a
 import ast
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 
-from bn_memorization import config, data, fingerprint, models
+from bn_memorization import config, corrupt, data, fingerprint, lira, models, queries, regularize
 from bn_memorization.errors import BadInput, check_choice
 
 
@@ -56,10 +57,29 @@ class Choice:
 
 
 @dataclass(frozen=True)
+class Pattern:
+    """Values of several kinds joined by slashes, where a * in words stands for any letters."""
+
+    form: str
+    parts: tuple[Number | Choice, ...]
+
+    def parse(self, name: str, value: object) -> str:
+        """Return the pattern. Raises BadInput for another form or a part that matches nothing."""
+        words = str(value).split("/")
+        if len(words) != len(self.parts):
+            raise BadInput(f"{name}={value} is not of the form {self.form}. Any of these may be *.")
+        for kind, word in zip(self.parts, words, strict=True):
+            known = kind.choices() if isinstance(kind, Choice) else ()
+            if word != "*" and not any(fnmatchcase(choice, word) for choice in known):
+                kind.parse(name, word)
+        return "/".join(words)
+
+
+@dataclass(frozen=True)
 class ListOf:
     """One or more values of another kind, none twice: a list, or words joined by commas."""
 
-    item: Number | Choice
+    item: Number | Choice | Pattern
 
     def parse(self, name: str, value: object) -> list:
         """Return the list of parsed items. Raises BadInput for an empty one or a value twice."""
@@ -74,23 +94,47 @@ class ListOf:
         return parsed
 
 
+_DATASET = Choice("data set", lambda: data.DATASETS)
+_ARCH = Choice("architecture", lambda: models.ARCHITECTURES)
+_CORRUPTION = Choice("corruption", lambda: corrupt.CORRUPTIONS)
+_NOISE_RATE = Number(float, 0, 0.5, open_least=True)
+_SETTING = Pattern(
+    "data set/architecture/corruption/share", (_DATASET, _ARCH, _CORRUPTION, _NOISE_RATE)
+)
+
 VOCABULARY: dict[str, Number | Choice | ListOf] = {
     "profile": Choice("profile", fingerprint.profiles),
-    "dataset": ListOf(Choice("data set", lambda: data.DATASETS)),
+    "dataset": ListOf(_DATASET),
     "source": Choice("source", lambda: data.SOURCES),
     "train_size": Number(int, 100, 60_000),
     "eval_size": Number(int, 100, 60_000),
-    "arch": Choice("architecture", lambda: models.ARCHITECTURES),
+    "arch": ListOf(_ARCH),
     "norm": Choice("norm", lambda: sorted(set(models.NORMS) - {models.PLAIN})),
-    "noise_rate": ListOf(Number(float, 0, 0.5, open_least=True)),
+    "corruption": ListOf(_CORRUPTION),
+    "noise_rate": ListOf(_NOISE_RATE),
+    "only": ListOf(_SETTING),
+    "outlier_rate": ListOf(Number(float, 0, 0.5)),
+    "pool_size": Number(int, 100, 60_000),
+    "n_models": Number(int, lira.LEAST_MODELS, 10_000),
+    "moments": Number(int, 1, 100),
+    "queries": Number(int, 1, len(queries.VIEWS)),
     "seeds": Number(int, 2, 1000),
     "seed": Number(int, 0, 2**31 - 1),
     "epochs": Number(int, 1, 10_000),
+    "deep_train_size": Number(int, 100, 60_000),
+    "deep_eval_size": Number(int, 100, 60_000),
+    "deep_epochs": Number(int, 1, 10_000),
+    "deep_batch_size": Number(int, 2, 60_000),
     "batch_size": Number(int, 2, 60_000),
     "optimizer": Choice("optimizer", lambda: config.OPTIMIZERS),
     "lr": Number(float, 0, 100, open_least=True),
     "momentum": Number(float, 0, 0.999),
     "weight_decay": Number(float, 0, 10),
+    "penalty_form": ListOf(Choice("penalty form", lambda: regularize.FORMS)),
+    "penalty_weight": ListOf(Number(float, 0, 1000, open_least=True)),
+    "penalty_target": ListOf(Number(float, 0, 1000, open_least=True)),
+    "rival_weight_decay": ListOf(Number(float, 0, 10, open_least=True)),
+    "rival_lr": ListOf(Number(float, 0, 100, open_least=True)),
     "cases": Number(int, 10, 100_000),
 }
 

@@ -15,6 +15,8 @@ from pandas.io.formats.style import Styler
 
 from bn_memorization import __version__
 from bn_memorization.claims import Evidence, Verdict
+from bn_memorization.config import WORDS
+from bn_memorization.corrupt import FLIP
 from bn_memorization.train import Run
 
 MINUS, NO_BREAK = "\N{MINUS SIGN}", "\N{NO-BREAK SPACE}"
@@ -26,11 +28,18 @@ NAMES = {
     "cifar10": "CIFAR-10",
     "cifar100": "CIFAR-100",
     "lenet": "LeNet",
+    "resnet8": "ResNet-8",
+    "resnet18": "ResNet-18",
+    "densenet22": "DenseNet-BC-22",
+    "densenet40": "DenseNet-BC-40",
+    "flip": "flipped labels",
+    "ood": "foreign images",
+    "noise": "noise images",
     "dataset": "data set",
     "arch": "architecture",
-    "noise_rate": "labels flipped",
+    "noise_rate": "share corrupted",
     "norm": "arm",
-    "corrupted": "accuracy on flipped",
+    "corrupted": "accuracy on corrupted",
     "clean": "on clean",
     "test": "on test",
 }
@@ -44,13 +53,15 @@ def name(key: str) -> str:
 def number(value: float, unit: str) -> str:
     """Return an effect as text: accuracies and AUCs in points, tiny errors in powers of ten."""
     if unit in ("accuracy", "AUC"):
-        text = f"{100 * value:+.1f} points"
+        text = f"{100 * value:+z.1f} points"
     elif unit == "relative error":
         text = f"{value:.1e}" if value else "0"
+    elif unit == "nats":
+        text = f"{value:+z.2f} nats"
     elif unit in ("share", "ratio", "Cliff's delta"):
-        text = f"{value:.2f}"
+        text = f"{value:z.2f}"
     else:
-        text = f"{value:+.1f} {unit}"
+        text = f"{value:+z.1f} {unit}"
     return text.replace("-", MINUS).replace(" ", NO_BREAK)
 
 
@@ -136,19 +147,22 @@ def plain(verdict: Verdict) -> dict:
 
 def setting(where: Mapping[str, object]) -> str:
     """Return one line that names a setting, such as "MNIST, LeNet, 5 % flipped"."""
+    corrupted = WORDS[where.get("corruption", FLIP)]
     return ", ".join(
-        f"{100 * value:g} % flipped" if key == "noise_rate" else name(str(value))
+        f"{100 * value:g} % {corrupted}" if key == "noise_rate" else name(str(value))
         for key, value in where.items()
+        if key != "corruption"  # said with its share
     )
 
 
 def trained(runs: Sequence[Run], profile: str) -> Markdown:
     """Return a sentence on what was trained: how many models, on how many images and epochs."""
-    first = runs[0].config
+    sizes = dict.fromkeys((run.config.train_size, run.config.epochs) for run in runs)
+    each = " or ".join(f"{images} images for {count(n, 'epoch')}" for images, n in sizes)
     seconds = sum(run.meta["seconds"] for run in runs)
     return Markdown(
-        f"Profile {profile}: {count(len(runs), 'model')}, each on {first.train_size} images for "
-        f"{count(first.epochs, 'epoch')}; training took {seconds:.0f} s of processor time in all."
+        f"Profile {profile}: {count(len(runs), 'model')}, each on {each}; training took "
+        f"{seconds:.0f} s of processor time in all."
     )
 
 

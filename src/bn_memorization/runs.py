@@ -2,23 +2,65 @@
 
 import os
 import time
+from collections.abc import Callable
 from concurrent.futures import as_completed
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, replace
 from functools import cache
 
+import torch
+from torch import nn
 from tqdm import tqdm
 
-from bn_memorization import data, machine, sample, store, train
+from bn_memorization import data, gradnorm, machine, ratios, sample, shadows, store, train
 from bn_memorization.config import TrainConfig
+from bn_memorization.corrupt import OOD
 from bn_memorization.errors import Failure
-from bn_memorization.executors import executor
+from bn_memorization.executors import executor, make_deterministic
+from bn_memorization.foreign import FOREIGN, with_foreign
+from bn_memorization.shadows import Shadow, ShadowConfig
 from bn_memorization.train import Run
 
 KIND = "train"
-PROBES: tuple[train.Probe, ...] = ()
+SHADOW_KIND = "shadow"
+MODEL_KIND = "model"  # a trained network itself, its state dict as plain arrays
+PROBES: tuple[train.Probe, ...] = (gradnorm.probe, ratios.probe)
 EXECUTOR_VARIABLE = "BN_MEMORIZATION_EXECUTOR"
 ABANDONED_SECONDS = 3600  # no writer needs an hour between its first byte and its rename
+
+Config = TrainConfig | ShadowConfig
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What the configs of one type come to: the folder of their records, and how they are made."""
+
+    folder: str
+    version: Callable[[], int]
+    check_size: Callable[[Config, data.Dataset], None]
+    compute: Callable[[Config, data.Dataset, str], store.Arrays]
+    record: type
+
+
+def _train_arrays(config: TrainConfig, dataset: data.Dataset, where: str) -> store.Arrays:
+    return train.fit(config, dataset, device=where, probes=PROBES).arrays
+
+
+def _shadow_arrays(config: ShadowConfig, dataset: data.Dataset, where: str) -> store.Arrays:
+    return shadows.fit(config, dataset, device=where).arrays
+
+
+KINDS: dict[type, Kind] = {
+    TrainConfig: Kind(KIND, lambda: train.VERSION, sample.check_size, _train_arrays, Run),
+    ShadowConfig: Kind(
+        SHADOW_KIND,
+        # Both only ever grow, so their sum names one pair of them.
+        lambda: train.VERSION + shadows.VERSION,
+        shadows.check_size,
+        _shadow_arrays,
+        Shadow,
+    ),
+}
 
 
 @cache
@@ -26,39 +68,83 @@ def _dataset(name: str, source: str) -> data.Dataset:
     return data.load(name, source)
 
 
-def address(config: TrainConfig) -> store.Address:
+def dataset(config: Config) -> data.Dataset:
+    """Return the data that a config trains on, with their foreign data set where it needs one."""
+    found = _dataset(config.dataset, config.source)
+    if config.corruption == OOD:
+        return with_foreign(found, _dataset(FOREIGN[config.dataset], config.source))
+    return found
+
+
+def address(config: Config) -> store.Address:
     """Return where the record of this config lies, given the data as they are."""
-    sha256 = _dataset(config.dataset, config.source).sha256
-    return store.Address(KIND, asdict(config), sha256, train.VERSION)
+    kind = KINDS[type(config)]
+    sha256 = dataset(config).sha256
+    return store.Address(kind.folder, asdict(config), sha256, kind.version())
 
 
-def run_one(config: TrainConfig, where: str) -> Run:
-    """Return the run of one config, trained on the device `where` unless its record exists."""
+def trained_model(config: TrainConfig) -> tuple[nn.Module, sample.Sample]:
+    """Return the network that a config trains, in eval mode, and the sample it was trained on.
+
+    For what a run's measurements cannot answer. A shorter config gives the same network after fewer
+    epochs. The parameters and buffers are kept as a record of their own; without one, the network
+    is trained here and now. From here on torch uses one thread, as in a worker. Raises Failure,
+    naming the run, when its loss stops being finite.
+    """
+    make_deterministic()
     start = time.perf_counter()
+    where = machine.device()
+    drawn = sample.draw(config, dataset(config), torch.device(where))
+    model = train.new_model(config, dataset(config), torch.device(where))
 
     def compute() -> store.Arrays:
-        dataset = _dataset(config.dataset, config.source)
-        return train.fit(config, dataset, device=where, probes=PROBES).arrays
+        def look(epoch: int) -> None:
+            losses = [loss for loss, _ in train.measure(model, drawn.subsets).values()]
+            train.check_finite(losses, epoch, config)
+
+        train.optimize(model, drawn.x, drawn.y, config, look)
+        return {name: value.cpu().numpy() for name, value in model.state_dict().items()}
 
     def describe() -> dict:
-        seconds = round(time.perf_counter() - start, 3)
-        return {"seconds": seconds, **machine.describe(where)}
+        return _facts(where, start)
+
+    place = replace(address(config), kind=MODEL_KIND)
+    arrays, _ = store.get_or_compute(place, compute, describe)
+    model.load_state_dict({name: torch.from_numpy(value) for name, value in arrays.items()})
+    return model.eval(), drawn
+
+
+def run_one(config: Config, where: str) -> Run | Shadow:
+    """Return the run of one config, trained on the device `where` unless its record exists."""
+    start = time.perf_counter()
+    kind = KINDS[type(config)]
+
+    def compute() -> store.Arrays:
+        return kind.compute(config, dataset(config), where)
+
+    def describe() -> dict:
+        return _facts(where, start)
 
     arrays, meta = store.get_or_compute(address(config), compute, describe)
-    return Run(config, arrays, meta)
+    return kind.record(config, arrays, meta)
 
 
-def missing(configs: list[TrainConfig]) -> list[TrainConfig]:
+def _facts(where: str, start: float) -> dict:
+    seconds = round(time.perf_counter() - start, 3)
+    return {"seconds": seconds, **machine.describe(where)}
+
+
+def missing(configs: list[Config]) -> list[Config]:
     """Return the configs that have no record yet, each once, in order.
 
     Raises BadInput when a config does not fit its data set.
     """
     for config in configs:
-        sample.check_size(config, _dataset(config.dataset, config.source))
+        KINDS[type(config)].check_size(config, dataset(config))
     return [c for c in dict.fromkeys(configs) if not store.exists(address(c))]
 
 
-def run_all(configs: list[TrainConfig], spec: str | None = None) -> list[Run]:
+def run_all(configs: list[Config], spec: str | None = None) -> list[Run] | list[Shadow]:
     """Return the runs of all configs in order, training those without a record.
 
     `spec` names the executor (see `executors.executor`); without it the environment's, or local.
@@ -73,17 +159,14 @@ def run_all(configs: list[TrainConfig], spec: str | None = None) -> list[Run]:
     return [run_one(config, where) for config in configs]
 
 
-def _train(todo: list[TrainConfig], spec: str, where: str, total: int) -> None:
-    failed: dict[TrainConfig, BaseException] = {}
+def _train(todo: list[Config], spec: str, where: str, total: int) -> None:
     with (
         executor(spec) as pool,
         tqdm(total=total, initial=total - len(todo), unit="model", desc="training") as bar,
     ):
         try:
             futures = {pool.submit(run_one, config, where): config for config in todo}
-            for future in as_completed(futures):
-                if error := future.exception():
-                    failed[futures[future]] = error
+            for _ in as_completed(futures):
                 bar.update()
         except KeyboardInterrupt:
             pool.shutdown(wait=True, cancel_futures=True)
@@ -92,16 +175,17 @@ def _train(todo: list[TrainConfig], spec: str, where: str, total: int) -> None:
                 f"Stopped with {left} models to train. Finished ones are kept: the same command "
                 "goes on from there."
             ) from None
+    failed = {config: error for f, config in futures.items() if (error := f.exception())}
     if failed:
         raise _failure(failed, len(todo))
 
 
-def _failure(failed: dict[TrainConfig, BaseException], of: int) -> Exception:
-    config, error = next(iter(failed.items()))
-    if isinstance(error, BrokenProcessPool):
+def _failure(failed: dict[Config, BaseException], of: int) -> Exception:
+    if any(isinstance(error, BrokenProcessPool) for error in failed.values()):
         return Failure(
             "A training process was ended from outside (out of memory, or killed). Finished models "
             "are kept: the same command goes on from there; fewer processes (EXECUTOR=local:1) "
             "need less memory."
         )
+    config, error = next(iter(failed.items()))
     return Failure(f"{len(failed)} of {of} runs failed. The first, {config.describe()}: {error}")

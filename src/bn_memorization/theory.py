@@ -163,3 +163,48 @@ def growth_formula() -> Callable[..., float]:
     norm_sq = sp.Symbol("n")
     formula = derived.rhs.doit().subs(_norm_sq, norm_sq)
     return sp.lambdify((_eta, _s, _a, _gamma, _sigma, norm_sq), formula, "math")
+
+
+@lru_cache(maxsize=1)
+def gamma_dynamics() -> tuple[Step, ...]:
+    """Derive how gamma moves with its sample: the system of gamma and z under gradient flow.
+
+    A dot is the derivative by training time, in which a step of rate eta lasts eta. w and gamma
+    move, a, b, beta and the statistics stay (A1, A4). The last line is conserved: gamma^2 grows
+    exactly where z^2 does. Raises Failure if a line is not an identity. Source: the paper's claim
+    on the feedback through gamma (arXiv:2605.24420), derived here anew.
+    """
+    z, at, loss = sp.Symbol("z", real=True), sp.Symbol("varphi"), sp.Function("ell")
+    margin = _t * (_a * (_gamma * z + _beta) + _b)
+    slope = -sp.Subs(sp.Derivative(loss(at), at), at, margin)
+    own = {_s: slope}
+    moved = next(step for step in derive_fixed() if step.name == "BN: pre-activation moves").rhs
+    dot_gamma, dot_z = sp.symbols(r"\dot\gamma \dot{z}", real=True)
+    flow = {dot_gamma: _s * _t * _a * z, dot_z: _s * _t * _a * _gamma / _sigma**2 * _norm_sq}
+    chain = sp.Derivative(margin, _gamma) * dot_gamma + sp.Derivative(margin, z) * dot_z
+    grown = _s * _a**2 * (_ratio**2 * _norm_sq + z**2)
+    kept = 2 * _gamma * dot_gamma * _norm_sq / _sigma**2 - 2 * z * dot_z
+    return (
+        Step("gradient of gamma", r"\frac{\partial \ell}{\partial \gamma}",
+             sp.Derivative(loss(margin), _gamma), -_s * _t * _a * z, None, own),
+        Step("gamma moves", r"\dot\gamma", -sp.Derivative(loss(margin), _gamma),
+             flow[dot_gamma], None, own),
+        Step("z moves", r"\dot z", moved / (_eta * _sigma), flow[dot_z]),
+        Step("margin grows", r"\dot\varphi", chain, grown, None, flow),
+        Step("conserved", r"\frac{\mathrm{d}}{\mathrm{d}\tau}\Big(\frac{\gamma^2}{\sigma^2}"
+             r"\lVert x \rVert^2 - z^2\Big)", kept, sp.S.Zero, None, flow),
+    )  # fmt: skip
+
+
+@lru_cache(maxsize=1)
+def gamma_flow() -> tuple[Callable[..., float], Callable[..., float]]:
+    """Return the derived rates of gamma and of z as functions of (s, t, a, gamma, z, sigma, |x|^2).
+
+    Made from the proved lines themselves.
+    """
+    steps = {step.name: step for step in gamma_dynamics()}
+    norm_sq, z = sp.Symbol("n"), sp.Symbol("z", real=True)
+    names = (_s, _t, _a, _gamma, z, _sigma, norm_sq)
+    rates = (steps[name].rhs.doit().subs(_norm_sq, norm_sq) for name in ("gamma moves", "z moves"))
+    first, second = (sp.lambdify(names, rate, "math") for rate in rates)
+    return first, second

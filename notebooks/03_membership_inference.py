@@ -1,0 +1,263 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # Does batch normalization give away who was in the training set?
+#
+# :::{admonition} Answer
+# :class: answer
+#
+# ```{glue:md} answer
+# :format: myst
+# ```
+# :::
+
+# %% [markdown]
+# ## In the paper
+#
+# Claim 3 of {cite:t}`doan2026batch`: the likelihood-ratio attack (LiRA) {cite}`carlini2022membership`
+# tells members of the training set from non-members better when the network has batch normalization (BN)
+# {cite}`ioffe2015batch`. By the paper the AUC gains at least 3 points with 1 % outliers among the training
+# images, at least 4 with 5 %, and some with none.
+#
+# The attack compares one network with many others, the *shadow models*, some trained with the sample in
+# question and some without. If the margin of the sample looks like those of the first kind, it was
+# probably a member. Here outliers are images with a wrong label, as in
+# [](01_forced_memorization.ipynb).
+
+# %% [markdown]
+# ## Parameters
+
+# %% tags=["parameters"]
+profile = "quick"  # name of the set of parameters that this run started from
+dataset = ["fashion_mnist"]  # one or more data sets
+source = "embedded"  # embedded: the part in this repository; auto: the full sets
+pool_size = 1000  # images; each model trains on a random half of them
+eval_size = 500  # test images that accuracy is measured on
+n_models = 12  # models a pool and arm, each attacked in turn; even, at least 6
+outlier_rate = [0.0, 0.01, 0.05]  # shares of the pool that are corrupted
+corruption = ["flip"]  # flip: wrong label; ood: foreign image; noise: noise image
+arch = ["lenet"]  # networks, each in both arms
+norm = "batch"  # norm of the arm that is compared with plain
+seed = 0  # of the pool, the corruption, the masks and all models
+epochs = 20  # passes over a model's half of the pool
+moments = 4  # times during training that the models are attacked
+queries = 1  # views of each image that a margin is averaged over, up to 6
+batch_size = 16  # images a step
+optimizer = "sgd"  # sgd or adam
+lr = 0.02  # learning rate, the same for both arms
+momentum = 0.9  # of sgd
+weight_decay = 0.0  # added to the gradient, times the weight
+
+# %% tags=["remove-cell"]
+parameters = {
+    "profile": profile,
+    "dataset": dataset,
+    "source": source,
+    "pool_size": pool_size,
+    "eval_size": eval_size,
+    "n_models": n_models,
+    "outlier_rate": outlier_rate,
+    "corruption": corruption,
+    "arch": arch,
+    "norm": norm,
+    "seed": seed,
+    "epochs": epochs,
+    "moments": moments,
+    "queries": queries,
+    "batch_size": batch_size,
+    "optimizer": optimizer,
+    "lr": lr,
+    "momentum": momentum,
+    "weight_decay": weight_decay,
+}
+
+# %% [markdown]
+# ## Setup
+#
+# From one pool of images each model trains on a random half. Models come in complementary pairs: what one
+# trained on, the other did not. Both arms share the pool, the outliers, the halves, the initial weights
+# and the order of the batches. A wrong label stays with its image for members and non-members alike.
+#
+# Every model is attacked in turn. It and its complement then leave the shadow models, so that for every
+# sample as many shadows are left that trained on it (IN) as not (OUT). If the complement stayed, the
+# counts alone would tell who is a member.
+
+# %%
+from bn_memorization import calibration, experiments, figures, figures_attack, report, runs
+from bn_memorization import membership as mia
+from bn_memorization import membership_tables as tables
+
+figures.use_style()
+shadows = runs.run_all(experiments.membership(parameters))
+pools = mia.pools(shadows)
+pairs = mia.paired(pools, norm)
+tables.trained(shadows, profile)
+
+# %% [markdown]
+# ## The attacks
+#
+# The signal is the [margin](../notation.md#margin) $\varphi$ of a sample in the attacked network, queried in
+# evaluation mode with the label that training would have used. With $\mu$ and $\sigma$ here the mean and
+# standard deviation of the sample's margins in its IN or OUT shadows, and higher scores for members:
+#
+# - **Online**: $\log \mathcal{N}(\varphi; \mu_\mathrm{in}, \sigma_\mathrm{in}) -
+#   \log \mathcal{N}(\varphi; \mu_\mathrm{out}, \sigma_\mathrm{out})$.
+# - **Offline, one-sided**: $(\varphi - \mu_\mathrm{out})/\sigma_\mathrm{out}$, in the order of the tail
+#   probability in the attack's paper. It needs no model trained on the sample.
+# - **Offline, density**: $-\log \mathcal{N}(\varphi; \mu_\mathrm{out}, \sigma_\mathrm{out})$, as the code of
+#   its authors has it. A margin that is too low counts as a sign of membership too.
+# - **Global threshold**: $\varphi$ itself, with no shadow model.
+#
+# *Pooled*: one $\sigma$ for all samples, from residuals about each sample's own $\mu$. *Per sample*: each
+# sample's own, for which a few shadows are too few. The online attack with pooled variance decides the
+# claims; the choice was made before any run.
+
+# %% [markdown]
+# ## Does the attack itself tell the truth?
+#
+# First the attacks meet made margins, with the sizes and kinds of masks of this chapter. A sample's margin is
+# its own difficulty plus noise. With no shift between members and non-members nothing can be found: an AUC
+# other than one half would be a leak in the attack. With a shift of $d$ standard deviations an attack that
+# knew all means would reach $\Phi(d/\sqrt{2})$. The last column says what is right for each attack.
+
+# %%
+shift, many = 1.5, 64
+made = calibration.check(n_models, many, pool_size, shift, seed)
+tables.known(made, n_models, many, shift, profile)
+
+# %% [markdown]
+# Brackets hold the 95 % t interval over pairs of attacked models. What is missing to the right answer with few
+# models is the price of estimating each sample's mean and spread from few shadows; it is highest where the
+# spread is per sample.
+
+# %% [markdown]
+# ## Attacks on trained networks
+#
+# AUC of every attack after the last epoch, by arm and share of outliers, mean over pairs of attacked models.
+
+# %%
+tables.attacks(pools, profile)
+
+# %% [markdown]
+# The ROC curves belong to the attack that decides. On log axes the left end shows what an attacker can do who
+# wants few false alarms.
+
+# %% mystnb={"figure": {"caption": "ROC curves of the online attack with pooled variance on log axes, mean over attacked models. The left end is the lowest false-positive rate that the non-members of one model resolve. Dotted: guessing.", "name": "fig-membership-roc"}, "image": {"alt": "Line charts on two logarithmic axes, one for each setting: true-positive rate against false-positive rate of the membership attack, for networks with batch normalization and plain ones, with the line of guessing."}}
+figures_attack.roc_curves(pairs, profile)
+
+# %% [markdown]
+# By groups of samples: outliers are compared with outliers, clean samples with clean ones. TPR is the share of
+# members found at the given false-positive rate (FPR).
+
+# %%
+tables.groups(pools, profile)
+
+# %% [markdown]
+# ## How large the gap is
+#
+# The unit is a complementary pair of attacked models. The two depend on each other, so their AUCs are averaged
+# before arms are compared. Each pair of the arm with {glue:text}`arm_name:s` is compared with the plain pair on
+# the same halves ([notation](../notation.md)).
+
+# %%
+verdicts = mia.verdicts(mia.compare(pools, norm))
+
+# %% mystnb={"figure": {"caption": "Gap in AUC between the arms, arm with norm minus plain, after equal epochs, with its 95 % t interval over complementary pairs of attacked models. The thick upright mark in a row is the threshold of its claim.", "name": "fig-membership-gaps"}, "image": {"alt": "Interval plot with one row for each setting: the gap in AUC of the membership attack between the arms in points, with an upright mark at the threshold of each claim and a line at zero."}}
+figures_attack.gaps(verdicts, profile)
+
+# %%
+tables.verdicts(verdicts, profile)
+
+# %% [markdown]
+# ## Is it more than more training?
+#
+# After equal epochs the arms differ in how far they have fitted their members.
+
+# %%
+tables.training(pools, profile)
+
+# %% [markdown]
+# The more a network has fitted its members, the better the attack. So the figure sets the AUC against the
+# training loss, at the moments at which the models were attacked. Where the lines lie on each other, the arms
+# leak the same for the same fit, and the gap above comes from how fast BN gets there.
+
+# %% mystnb={"figure": {"caption": "AUC of the online attack with pooled variance against training loss, which falls to the right. Each point is a moment of training, the first before it. Bars: 95 % t intervals over complementary pairs of attacked models. Dotted: guessing.", "name": "fig-membership-loss"}, "image": {"alt": "Line charts, one for each setting: AUC of the membership attack against training loss on a logarithmic axis, with points at several moments of training, for networks with batch normalization and plain ones."}}
+figures_attack.against_loss(pairs, profile)
+
+# %% [markdown]
+# The table takes for each pair of models the training loss at which the slower arm ended, and reads the AUC of
+# both arms there, between the two nearest moments.
+
+# %%
+equal = mia.at_equal_loss(pools, norm)
+tables.at_equal_loss(equal, profile)
+
+# %% [markdown]
+# ## What could be wrong
+#
+# - **Equal epochs are not equal training.** The claims are judged after equal epochs; the section above says what
+#   is left of the gap at equal training loss. That loss is one way to match, and it lies where the slower arm
+#   ended.
+# - **One pool.** The attacked models of a pool share their images, outliers and shadow models. The interval
+#   says how the gap moves with another random half and initial weights; it does not say how it moves with
+#   other images.
+# - **Small pools.** Networks trained on few images fit them closely, and the attack is the stronger for it.
+# - **Few shadow models** make every attack weaker, as the made margins show, in both arms.
+# - **Few outliers.** At a small share a model has only a handful of outliers, and their AUC is coarse. A pair of
+#   models one of which holds all of them has none.
+# - **The mode of the query.** The code of the attack's authors queries networks in training mode, where the
+#   other images of a query change the margin in one arm only. Here all margins come from evaluation mode. The
+#   table sets both beside each other for the attack that decides.
+
+# %%
+tables.query_modes(pools, profile)
+
+# %% [markdown]
+# ## Differences from the paper
+#
+# - We know the paper's claims and not its settings: networks, pool, number of shadow models, kind of outliers,
+#   variance mode and schedule here are ours.
+# - Both a model and its complement leave the shadows when one is attacked.
+# - The unit of every interval is a pair of attacked models.
+# - No augmentation in training; `queries` sets how many views of an image the margin is averaged over, always
+#   in this order: the image, moved by one pixel left, right, up and down, mirrored.
+
+# %% [markdown]
+# ## Try it
+#
+# - `n_models=32`: more shadows, a stronger attack and a narrower interval. Keeps the models that are there;
+#   the cost grows in proportion.
+# - `epochs=80 outlier_rate=0.05`: both arms fit their members. Four times the cost of that share.
+# - `dataset=mnist` or `dataset=cifar10`: other images, at the default cost.
+# - `norm=group`: does another normalization give away as much? Trains one arm anew.
+# - `corruption=noise`: outliers that look like nothing else. The cost of the shares above 0.
+# - `queries=5`: margins over small shifts. Five times the cost of queries.
+#
+# ```bash
+# make chapter CHAPTER=03_membership_inference PARAMS="dataset=mnist outlier_rate=0.05"
+# ```
+#
+# [How to rerun a chapter](../rerunning.md) says where the page appears and what it costs.
+
+# %% tags=["remove-cell"]
+from myst_nb import glue
+
+arm = report.name(norm)
+glue("arm_name", arm, display=False)
+report.publish(verdicts, tables.answer(verdicts, equal, arm), profile)
+
+# %% [markdown]
+# ## How this page was made
+
+# %% tags=["remove-input"]
+report.provenance(parameters, shadows)

@@ -1,0 +1,126 @@
+"""Pictures of membership inference: ROC curves, gaps against thresholds, AUC against loss."""
+
+import math
+from collections.abc import Sequence
+
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, NullLocator
+
+from bn_memorization.claims import Verdict
+from bn_memorization.figures import INK, WIDTH, color, signed
+from bn_memorization.membership import DECIDES, Pool, mean_roc
+from bn_memorization.models import PLAIN
+from bn_memorization.report import name, setting
+from bn_memorization.stats import mean_interval
+
+GUESS = 0.5  # the AUC of guessing
+
+
+def _panels(count: int) -> tuple[Figure, np.ndarray]:
+    columns = min(3, count)
+    rows = math.ceil(count / columns)
+    figure, axes = plt.subplots(
+        rows,
+        columns,
+        figsize=(WIDTH, 0.7 + 2.6 * rows),
+        sharex=True,
+        sharey=True,
+        squeeze=False,
+        layout="constrained",
+    )
+    for axis in axes.flat[count:]:
+        axis.remove()
+    return figure, axes.flat[:count]
+
+
+def _legend(figure: Figure, axis: plt.Axes) -> None:
+    handles, labels = axis.get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside upper center", ncols=len(labels))
+
+
+def _title(axis: plt.Axes, where: dict) -> None:
+    first, _, last = setting(where).rpartition(", ")
+    axis.set_title(f"{first}\n{last}", fontsize="small")
+
+
+def roc_curves(pairs: Sequence[tuple[Pool, Pool]], profile: str) -> Figure:
+    """Draw both arms' mean ROC of the deciding attack on log axes, a panel a setting.
+
+    The axes begin at the lowest false-positive rate that one model's non-members resolve.
+    """
+    figure, axes = _panels(len(pairs))
+    lowest = min(1 / (~pool.keep).sum(axis=1).min() for pool, _ in pairs)
+    grid = np.geomspace(lowest, 1, 200)
+    for axis, arms in zip(axes, pairs, strict=True):
+        for pool in arms:
+            axis.step(
+                grid,
+                np.maximum(mean_roc(pool, grid), lowest / 10),  # zero has no place on a log axis
+                where="post",
+                color=color(pool.norm),
+                ls="--" if pool.norm == PLAIN else "-",
+                lw=2,
+                label=f"{name(pool.norm)} (n = {len(pool.keep)} models)",
+            )
+        axis.plot([lowest, 1], [lowest, 1], color=INK, lw=1, ls=":", label="guessing")
+        axis.set(xscale="log", yscale="log", xlim=(lowest, 1), ylim=(lowest, 1.05))
+        _title(axis, arms[0].where)
+    _legend(figure, axes[0])
+    figure.supxlabel("false-positive rate", fontsize="medium")
+    figure.supylabel("true-positive rate", fontsize="medium")
+    return signed(figure, profile)
+
+
+def gaps(verdicts: Sequence[Verdict], profile: str) -> Figure:
+    """Draw every claim's gaps in AUC with their intervals, a row a setting.
+
+    A thick mark in a row stands at the threshold of its claim.
+    """
+    rows = [(verdict.claim, item) for verdict in verdicts for item in verdict.evidence][::-1]
+    figure, axis = plt.subplots(figsize=(WIDTH, 1.0 + 0.4 * len(rows)), layout="constrained")
+    for place, (claim, item) in enumerate(rows):
+        axis.plot([100 * item.low, 100 * item.high], [place, place], color=INK, lw=2)
+        axis.plot(100 * item.estimate, place, "o", color=INK)
+        axis.plot(100 * claim.threshold, place, "|", color="#9a6700", ms=18, mew=3)
+    axis.set_yticks(range(len(rows)), [f"{setting(i.where)} (n = {i.n} pairs)" for _, i in rows])
+    axis.axvline(0, color=INK, lw=1)
+    axis.set_xlabel("gap in AUC (points)")
+    axis.margins(y=0.15)
+    return signed(figure, profile)
+
+
+def against_loss(pairs: Sequence[tuple[Pool, Pool]], profile: str) -> Figure:
+    """Draw both arms' AUC against training loss through training, a panel a setting.
+
+    Loss falls to the right. Bars are 95 % t intervals over pairs of models.
+    """
+    figure, axes = _panels(len(pairs))
+    for axis, arms in zip(axes, pairs, strict=True):
+        for pool in arms:
+            found = [mean_interval(pool.aucs(DECIDES, look=k)) for k in range(len(pool.looks))]
+            middle = [gap.estimate for gap in found]
+            reach = [gap.high - gap.estimate for gap in found]
+            axis.errorbar(
+                pool.train_loss.mean(axis=1),
+                middle,
+                reach,
+                color=color(pool.norm),
+                ls="--" if pool.norm == PLAIN else "-",
+                marker="o",
+                ms=4,
+                capsize=2,
+                label=f"{name(pool.norm)} (n = {len(pool.keep) // 2} pairs)",
+            )
+        axis.axhline(GUESS, color=INK, lw=1, ls=":")
+        axis.set_xscale("log")
+        _title(axis, arms[0].where)
+    axes[0].invert_xaxis()  # shared by all
+    axes[0].xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axes[0].xaxis.set_major_formatter("{x:g}")
+    axes[0].xaxis.set_minor_locator(NullLocator())
+    _legend(figure, axes[0])
+    figure.supxlabel("training loss (nats), falling to the right", fontsize="medium")
+    figure.supylabel(f"AUC of {DECIDES}", fontsize="medium")
+    return signed(figure, profile)

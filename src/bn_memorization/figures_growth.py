@@ -1,0 +1,75 @@
+"""Pictures of margin growth in a trained network: predicted beside measured, sample by sample."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, NullLocator
+
+from bn_memorization.figures import INK, TREATED_COLOR, WIDTH, signed
+
+MARKERS = "osD^vPX"
+# Within the BN arm: corrupted samples in its color, clean ones in gray.
+SUBSETS = {"clean": "0.55", "corrupted": TREATED_COLOR}
+
+
+def growth_by_layer(frame: pd.DataFrame, profile: str) -> Figure:
+    """Draw measured against predicted, each a point a sample and layer, with the line y = x.
+
+    `frame` is that of `trained_growth.own_growth`. Left: the growth of the margin. Right: its ratio
+    to the growth of the twin, against the predicted factor. Values that are not positive have no
+    place on the axes and are left out.
+    """
+    figure, axes = plt.subplots(1, 2, figsize=(WIDTH, 4.4), layout="constrained")
+    panels = [
+        (axes[0], "predicted", "measured", "predicted margin growth", "measured margin growth"),
+        (axes[1], "factor", "ratio", r"predicted mean of $(\gamma/\sigma)^2$",
+         "growth with BN / growth of the twin"),
+    ]  # fmt: skip
+    layers = sorted(frame.layer.unique())
+    colors = plt.get_cmap("Greys")(np.linspace(0.45, 1, len(layers)))
+    for axis, x, y, xlabel, ylabel in panels:
+        axis.set(xscale="log", yscale="log", xlabel=xlabel, ylabel=ylabel)
+        for i, layer in enumerate(layers):
+            part = frame[frame.layer == layer]
+            axis.plot(part[x], part[y], MARKERS[i % len(MARKERS)], color=colors[i], mfc="none",
+                      ms=4, lw=0, label=f"BN layer {layer}")  # fmt: skip
+        _diagonal(axis, frame[[x, y]])
+    handles, labels = axes[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside upper center", ncols=len(labels))
+    return signed(figure, profile)
+
+
+def training_step(frame: pd.DataFrame, profile: str) -> Figure:
+    """Draw what a training step did to each margin against the predicted own growth.
+
+    `frame` is the second of `trained_growth.compare`. The vertical axis is linear around zero
+    and logarithmic beyond; the curve is equality.
+    """
+    figure, axis = plt.subplots(figsize=(5.6, 4.8), layout="constrained")
+    small = float(frame.predicted.median())
+    axis.set_xscale("log")
+    axis.set_yscale("symlog", linthresh=small)
+    for subset, ink in SUBSETS.items():
+        part = frame[frame.subset == subset]
+        axis.plot(part.predicted, part.changed, "o", color=ink, mfc="none", ms=4, lw=0,
+                  label=f"{subset} samples (n = {len(part)})")  # fmt: skip
+    line = np.geomspace(frame.predicted.min(), frame.predicted.max(), 50)
+    axis.plot(line, line, color=INK, lw=0.8, ls="--", label="equal")
+    axis.axhline(0, color="0.5", lw=0.8)
+    axis.set(xlabel="predicted own growth, all layers", ylabel="change of the margin")
+    figure.legend(loc="outside upper center", ncols=3)
+    return signed(figure, profile)
+
+
+def _diagonal(axis: plt.Axes, values: pd.DataFrame) -> None:
+    positive = values[(values > 0).all(axis=1)].to_numpy()
+    limits = (positive.min() / 1.3, positive.max() * 1.3)
+    axis.plot(limits, limits, color=INK, lw=0.8, ls="--", zorder=0, label="equal")
+    axis.set(xlim=limits, ylim=limits, aspect="equal")
+    wide = limits[1] > 30 * limits[0]
+    for side in (axis.xaxis, axis.yaxis):
+        side.set_major_locator(LogLocator(subs=(1,) if wide else (1, 2, 5), numticks=6))
+        side.set_minor_locator(NullLocator())
+        if not wide:
+            side.set_major_formatter("{x:g}")
