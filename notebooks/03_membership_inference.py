@@ -119,8 +119,8 @@ tables.trained(shadows, profile)
 # - **Global threshold**: $\varphi$ itself, with no shadow model.
 #
 # *Pooled*: one $\sigma$ for all samples, from residuals about each sample's own $\mu$. *Per sample*: each
-# sample's own, for which a few shadows are too few. The online attack with pooled variance decides the
-# claims; the choice was made before any run.
+# sample's own, for which a few shadows are too few. The claims declare which attack
+# decides them: online, with pooled variance.
 
 # %% [markdown]
 # ## Does the attack itself tell the truth?

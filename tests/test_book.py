@@ -1,5 +1,4 @@
 import json
-import os
 import shutil
 import signal
 import subprocess
@@ -15,7 +14,7 @@ import tiny_book
 from checkouts import check_out, files_in
 from filelock import FileLock
 
-from bn_memorization import book, chapter, cli, fingerprint, site
+from bn_memorization import book, chapter, cli, experiments, fingerprint, runs, site
 from bn_memorization.errors import BadInput, Failure
 
 PATIENCE = 300  # seconds; only a broken test waits that long
@@ -182,6 +181,26 @@ def test_all_parameters_are_checked_before_the_first_chapter_runs(root, ran):
     append(root / "notebooks/profiles/smoke.yml", "  epochs: 0\n")  # of the second chapter
     before = files_in(root)
     with pytest.raises(BadInput, match="epochs=0 is out of range"):
+        build(ran)
+    assert ran == []
+    assert files_in(root) == before
+
+
+def test_all_runs_are_checked_before_the_first_chapter_runs(root, ran, monkeypatch):
+    """Parameters that do not go together, then data that are too few, of the last chapter."""
+    build(ran)
+    append(root / "requirements.lock")
+    before = files_in(root)
+
+    def refuse(values):
+        raise BadInput("these do not go together")
+
+    monkeypatch.setitem(experiments.CHAPTERS, "02_second", refuse)
+    with pytest.raises(BadInput, match="these do not go together"):
+        build(ran)
+    monkeypatch.setitem(experiments.CHAPTERS, "02_second", lambda values: ["a config"])
+    monkeypatch.setattr(runs, "check", lambda configs: configs and refuse(configs))
+    with pytest.raises(BadInput, match="these do not go together"):
         build(ran)
     assert ran == []
     assert files_in(root) == before
@@ -369,13 +388,20 @@ def records(root: Path) -> dict[str, Path]:
     return {path.parent.name: path for path in root.glob("runs/*/*/arrays.npz")}
 
 
+def check_out_one_chapter(root: Path) -> dict[str, str]:
+    """Check out a book of the first chapter and one page, and return the environment for it."""
+    own = check_out(root) | {"BN_MEMORIZATION_EXECUTOR": "local:2"}
+    for name in fingerprint.chapters()[1:]:
+        (root / "notebooks" / f"{name}.py").unlink()
+    (root / "book" / "intro.md").write_text("# Intro\n\nProse.\n")
+    (root / "_toc.yml").write_text("format: jb-book\nroot: book/intro\n")
+    return own
+
+
 def test_kill_9_while_models_train(built_site, tmp_path):
     """The next build trains only what is missing, and its results are those of a quiet build."""
-    own = check_out(tmp_path) | {"BN_MEMORIZATION_EXECUTOR": "local:2"}
-    script = Path(sys.executable).with_name("bn-memorization")
-    command = [script, "book", "--profile", "smoke"]
-    undisturbed = records(built_site.parents[1])
-
+    own = check_out_one_chapter(tmp_path)
+    command = [Path(sys.executable).with_name("bn-memorization"), "book", "--profile", "smoke"]
     with subprocess.Popen(
         command, env=own, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     ) as first:
@@ -386,20 +412,20 @@ def test_kill_9_while_models_train(built_site, tmp_path):
     assert first.returncode == -signal.SIGKILL
     finished = {path: (path.stat().st_ino, path.stat().st_mtime_ns, path.read_bytes())
                 for path in records(tmp_path).values()}  # fmt: skip
-    assert 2 <= len(finished) < len(undisturbed)
+    assert len(finished) >= 2
     assert not (tmp_path / "_build" / "html").exists()
 
     done = subprocess.run(command, env=own, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     for path, before in finished.items():
         assert (path.stat().st_ino, path.stat().st_mtime_ns, path.read_bytes()) == before
-    now = records(tmp_path)
-    assert now.keys() == undisturbed.keys()
+    now, undisturbed = records(tmp_path), records(built_site.parents[1])
+    assert len(finished) < len(now)
     for key, path in now.items():
         with np.load(path) as arrays, np.load(undisturbed[key]) as wanted:
             assert arrays.files == wanted.files
             for name in wanted.files:
                 np.testing.assert_array_equal(arrays[name], wanted[name])
     assert (tmp_path / "_build" / "html" / "index.html").is_file()
-    chapters = [root / "book" / "chapters" for root in (tmp_path, built_site.parents[1])]
-    assert set(os.listdir(chapters[0])) == set(os.listdir(chapters[1]))
+    names = {path.stem for path in (tmp_path / "book" / "chapters").iterdir()}
+    assert names == {fingerprint.chapters()[0], fingerprint.SCOREBOARD}

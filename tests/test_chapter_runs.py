@@ -21,11 +21,3 @@ def test_chapter_2_trains_nothing_that_chapter_1_does_not(profile):
     first, second = (experiments.CHAPTERS[name](settings(name, profile)) for name in (ONE, TWO))
     assert second
     assert set(second) <= set(first)
-
-
-def test_chapter_4_looks_at_the_network_of_chapter_2():
-    """In the quick profile both take the same network after a third of training."""
-    two, four = settings(TWO, "quick"), settings("04_margin_growth", "quick")
-    assert four["epochs"] == two["epochs"] // 3
-    for name in ("source", "train_size", "eval_size"):
-        assert four[name] == two[name]

@@ -78,7 +78,7 @@ BAD = [
     (["chapter", CHAPTER, "epoch=5"], ["Unknown parameter of", "'epoch'", "mean 'epochs'", "lr,"]),
     (["chapter", CHAPTER, "zzz=5"], ["Unknown parameter of", "'zzz'. Choose from: arch, batch_s"]),
     (["chapter", CHAPTER, "cases=5"], ["Unknown parameter", "'cases'"]),  # another chapter's
-    (["chapter", "04_margin_growth", "epochs=5"], ["Choose from: cases, profile, seed"]),
+    (["chapter", "04_margin_growth", "penalty_form=log"], ["Choose from: ", "cases, "]),
     (["chapter", "scoreboard", "epochs=5"], ["Choose from: profile"]),
     (["chapter", CHAPTER, "noise_rate=abc"], ["noise_rate=abc is not a number", "0 up to 0.5"]),
     (["chapter", CHAPTER, "noise_rate=1.5"], ["noise_rate=1.5 is out of range", "0 up to 0.5"]),

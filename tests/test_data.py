@@ -136,3 +136,11 @@ def test_brightness_and_contrast_do_not_matter():
 def test_import_is_cheap():
     code = "import sys, bn_memorization.data; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_normalize_takes_any_images_by_the_numbers_of_the_train_split():
+    loaded = data.load("cifar10", "embedded")
+    train, test = data.normalized(loaded)
+    np.testing.assert_array_equal(data.normalize(loaded.train.images[5:9], loaded), train[5:9])
+    np.testing.assert_array_equal(data.normalize(loaded.test.images[:2], loaded), test[:2])
+    assert data.normalize(loaded.train.images[:0], loaded).shape == (0, 3, 32, 32)

@@ -1,4 +1,5 @@
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -23,8 +24,11 @@ def torch_settings():
 
 @pytest.fixture(scope="module")
 def pool():
+    # Where tests run in the background, Ctrl-C is ignored from the start and workers inherit that.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     with executors.executor("local:2") as pool:
         yield pool
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.mark.parametrize(
@@ -173,4 +177,4 @@ def test_a_worker_ends_when_its_parent_is_killed(tmp_path):
         parent.kill()
         parent.wait()
         if worker is not None and lives(worker):
-            os.kill(worker, 9)
+            os.kill(worker, signal.SIGKILL)

@@ -53,7 +53,7 @@ def learning(profile: str = "smoke", quantity: str = "accuracy", **some) -> Figu
 
 
 def forest(profile: str = "smoke") -> Figure:
-    both = [verdict(REPRODUCED, PARTLY, NOT), verdict(REPRODUCED, PARTLY, NOT, threshold=0.03)]
+    both = [verdict(REPRODUCED, PARTLY, NOT, threshold=limit) for limit in (0.05, 0.03)]
     return figures.forest(both, [100, 1], ["points of accuracy", "epochs"], profile)
 
 
@@ -211,7 +211,7 @@ def test_forest_draws_every_interval_from_the_top_down():
     left, right = forest().axes
     rows, threshold = marks(left)
     np.testing.assert_allclose(rows, [(10, 20, 30), (-10, 10, 30), (-30, -20, -10)])
-    assert threshold == 0
+    assert threshold == 5
     rows, threshold = marks(right)
     np.testing.assert_allclose(rows, np.array([(10, 20, 30), (-10, 10, 30), (-30, -20, -10)]) / 100)
     assert threshold == 0.03

@@ -3,7 +3,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from bn_memorization import figures_growth, figures_influence
+from bn_memorization import figures_influence
 from bn_memorization.figures import PLAIN_COLOR, TREATED_COLOR
 from bn_memorization.stats import mean_interval
 
@@ -101,31 +101,3 @@ def test_modes_are_drawn_sample_by_sample():
     np.testing.assert_array_equal(equal.get_xdata(), equal.get_ydata())
     assert "running" in figure.axes[0].get_xlabel()
     assert "batch" in figure.axes[0].get_ylabel()
-
-
-def test_growth_is_drawn_by_layer():
-    frame = pd.DataFrame(
-        {
-            "layer": [1, 1, 2],
-            "predicted": [1.0, 2, 3],
-            "measured": [1.5, 2.5, 3.5],
-            "factor": [0.5, 1, 2],
-            "ratio": [0.6, 1.1, 2.2],
-        }
-    )
-    figure = figures_growth.growth_by_layer(frame, "smoke")
-    left, right = (lines(axis) for axis in figure.axes)
-    assert set(left) == {"BN layer 1", "BN layer 2", "equal"}
-    assert left["BN layer 1"].get_ydata().tolist() == [1.5, 2.5]
-    assert right["BN layer 2"].get_ydata().tolist() == [2.2]
-    assert left["BN layer 1"].get_marker() != left["BN layer 2"].get_marker()
-
-
-def test_a_training_step_is_drawn_with_its_sign():
-    frame = pd.DataFrame(
-        {"subset": ["clean", "corrupted"], "predicted": [0.1, 1.0], "changed": [-0.5, 0.7]}
-    )
-    figure = figures_growth.training_step(frame, "smoke")
-    found = lines(figure.axes[0])
-    assert found["clean samples (n = 1)"].get_ydata().tolist() == [-0.5]
-    assert found["corrupted samples (n = 1)"].get_color() == TREATED_COLOR

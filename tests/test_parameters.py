@@ -59,6 +59,9 @@ GOOD = [
     ("only", "mnist/lenet/flip/0.05", ["mnist/lenet/flip/0.05"]),
     ("only", "*/*/*/*", ["*/*/*/*"]),
     ("only", ["*mnist/l*/noise/5e-2", "*/*/*/0.1"], ["*mnist/l*/noise/5e-2", "*/*/*/0.1"]),
+    ("outlier_rate", "0,0.05", [0.0, 0.05]),  # none is a share too
+    ("n_models", "6", 6),
+    ("queries", 6, 6),
     ("norm", "group", "group"),
     ("source", "auto", "auto"),
 ]
@@ -140,6 +143,12 @@ OUT_OF_RANGE = [
     ("momentum", 1),
     ("batch_size", 1),
     ("train_size", 0),
+    ("outlier_rate", "0.6"),
+    ("outlier_rate", [0.0, -0.1]),
+    ("n_models", 4),
+    ("queries", 7),
+    ("moments", 0),
+    ("pool_size", 1),
 ]
 
 

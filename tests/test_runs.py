@@ -298,3 +298,34 @@ def test_a_diverging_shadow_model_is_named_and_does_not_stop_the_others(fits):
     with pytest.raises(Failure, match=r"1 of 3 runs failed. The first, shadow model 0 of lenet/no"):
         runs.run_all([BOTH_SHADOWS[0], bad, BOTH_SHADOWS[1]], "serial")
     assert runs.missing([*BOTH_SHADOWS, bad]) == [bad]
+
+
+def test_foreign_images_are_part_of_the_data_of_the_runs_that_use_them(fits, monkeypatch):
+    monkeypatch.setattr(runs, "FOREIGN", {"planted": "other"})
+    kinds = {kind: planted.config(corruption=kind) for kind in ("flip", "ood", "noise")}
+    own = planted.planted_set().sha256
+    hashes = {kind: runs.address(config).data_sha256 for kind, config in kinds.items()}
+    assert hashes["flip"] == hashes["noise"] == own != hashes["ood"]
+    assert runs.dataset(kinds["ood"]).foreign.name == "other"
+    assert runs.dataset(kinds["flip"]).foreign is None
+
+    def load(name, source):
+        found = planted.planted_set(name, source)
+        return replace(found, sha256="6" * 64) if name == "other" else found
+
+    monkeypatch.setattr(runs.data, "load", load)
+    runs._dataset.cache_clear()
+    again = {kind: runs.address(config).data_sha256 for kind, config in kinds.items()}
+    assert again["flip"] == own
+    assert again["ood"] not in hashes.values()
+
+
+@pytest.mark.parametrize("kind", ["ood", "noise"])
+def test_every_kind_of_corruption_is_trained_and_kept(fits, monkeypatch, kind):
+    monkeypatch.setattr(runs, "FOREIGN", {"planted": "other"})
+    config = planted.config(corruption=kind)
+    (run,) = runs.run_all([config], "serial")
+    assert (run.arrays["true_label"] == -1).all()
+    assert run.arrays["fitted"].shape == (3, 12)
+    assert run.meta["config"]["corruption"] == kind
+    assert runs.missing([config]) == []

@@ -1,4 +1,5 @@
 import json
+import re
 from pathlib import Path
 
 import nbformat
@@ -76,11 +77,13 @@ def test_summary_counts():
 
 def rows_of(results: dict) -> dict[str, list[str]]:
     """Return {statement: row} of the overview, its rule and head checked."""
-    head, rule, *lines = scoreboard.overview(results).data.splitlines()
-    assert set(rule) <= set("|- ")
-    width = head.count("|")
-    assert all(line.count("|") == width for line in [rule, *lines])
-    rows = [[part.strip() for part in line.strip("|").split("|")] for line in lines]
+    lines = [
+        [part.strip().replace(r"\|", "|") for part in re.split(r"(?<!\\)\|", line)[1:-1]]
+        for line in scoreboard.overview(results).data.splitlines()
+    ]
+    head, rule, *rows = lines
+    assert set("".join(rule)) == {"-"}
+    assert all(len(row) == len(head) == 5 for row in lines)
     return {row[1]: row for row in rows}
 
 

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 import sympy as sp
 
@@ -105,3 +107,35 @@ def test_a_line_that_holds_for_one_label_only_cannot_be_made():
 def test_growth_formula_by_hand():
     # eta s a^2 (gamma/sigma)^2 |x|^2 = 0.1 * 0.5 * 4 * 4 * 25
     assert theory.growth_formula()(0.1, 0.5, 2.0, 4.0, 2.0, 25.0) == pytest.approx(20.0, rel=1e-15)
+
+
+def test_gamma_dynamics_are_proved_lines():
+    steps = {step.name: step for step in theory.gamma_dynamics()}
+    assert list(steps) == [
+        "gradient of gamma",
+        "gamma moves",
+        "z moves",
+        "margin grows",
+        "conserved",
+    ]
+    assert steps["conserved"].rhs == 0
+    # Differentiated anew, with numbers: the descent direction is the negative gradient.
+    values = {"s": 0.25, "t": -1, "a": 2, "gamma": 3, "z": 0.5}
+    for name, sign in (("gradient of gamma", -1), ("gamma moves", 1)):
+        rhs = steps[name].rhs
+        found = rhs.subs({symbol: values[symbol.name] for symbol in rhs.free_symbols})
+        assert float(found) == sign * 0.25 * -1 * 2 * 0.5
+
+
+@pytest.mark.parametrize("factor", [2, -1])
+def test_a_wrong_line_of_the_dynamics_cannot_be_made(factor):
+    line = theory.gamma_dynamics()[3]
+    with pytest.raises(Failure, match="is not an identity"):
+        replace(line, rhs=factor * line.rhs)
+
+
+def test_gamma_flow_evaluates_the_proved_rates():
+    rate_of_gamma, rate_of_z = theory.gamma_flow()
+    # s = 1/4, t = -1, a = 2, gamma = 3, z = 1/2, sigma = 2, |x|^2 = 8
+    assert rate_of_gamma(0.25, -1, 2, 3, 0.5, 2, 8) == 0.25 * -1 * 2 * 0.5
+    assert rate_of_z(0.25, -1, 2, 3, 0.5, 2, 8) == 0.25 * -1 * 2 * 3 / 4 * 8

@@ -233,6 +233,18 @@ def test_comparison_for_readers():
     assert found.n.tolist() == [2, 2]
 
 
+def test_beyond_pairs_by_seed_whatever_the_order():
+    """Gains .9, .2 and .4 against .4, .1 and .1: differences .5, .1 and .3, mean .3, s .2."""
+    first, second = grid([[0.9, 0.2, 0.4]], [[0.0] * 3]), grid([[0.4, 0.1, 0.1]], [[0.0] * 3])
+    rows = first[first.method == "log"].assign(remedy="one")
+    rival = second[second.method == "log"].assign(remedy="other")[::-1]
+    text = tradeoff.beyond(rows, rival)
+    reach = 100 * 4.302652729911275 * 0.2 / math.sqrt(3)
+    assert text.startswith("Gain of one minus other: planted, LeNet, 25 % flipped: ")
+    found = numbers(text)
+    assert found[-4:] == pytest.approx([30, 30 - reach, 30 + reach, 3], abs=0.06)
+
+
 def numbers(text):
     return [float(found) for found in re.findall(r"[+-]?\d+(?:\.\d+)?", text.replace("−", "-"))]
 

@@ -1,6 +1,7 @@
 import copy
 
 import numpy as np
+import pandas as pd
 import planted
 import pytest
 import torch
@@ -217,3 +218,10 @@ def test_agreement_by_hand(trained):
     remark = trained_growth.remark(by_layer, by_sample)
     assert "3.00 times the predicted growth" in remark
     assert "by -1.00 times it" in remark
+
+
+def test_factors_are_told_by_layer():
+    frame = pd.DataFrame({"layer": [1, 1, 2, 2], "factor": [0.5, 0.75, 0.5, 4.0]})
+    text = trained_growth.factors(frame)
+    assert "0.50 to 0.75 at layer 1; 0.50 to 4.00 at layer 2" in text
+    assert "In 1 of 2 layers it is below one" in text

@@ -35,8 +35,9 @@ def stale(profile: str) -> dict[str, str]:
 def build(profile: str) -> None:
     """Bring the book up to date and say where the time went; do nothing if it is.
 
-    Every chapter's parameters are checked before the first one runs. When a chapter fails, the
-    book, then out of date, is taken away. Raises BadInput and Failure as the chapters do.
+    Every chapter's parameters and data are checked before the first one runs. When a chapter
+    fails, the book, then out of date, is taken away. Raises BadInput and Failure as the chapters
+    do.
     """
     fingerprint.of_profile(profile, fingerprint.SCOREBOARD)  # a wrong one shall not wait
     check_folder(paths.build())
@@ -58,9 +59,11 @@ def build(profile: str) -> None:
 def _run(todo: Mapping[str, str], profile: str) -> dict[str, float]:
     if not todo:
         return {}
-    from bn_memorization import chapter  # seconds of imports, only when something has to run
+    from bn_memorization import chapter, runs  # seconds of imports, only when something has to run
 
     plans = {name: chapter.plan(name, profile) for name in todo}
+    for planned in plans.values():
+        runs.check(planned.configs)
     seconds = {}
     for name, mark in todo.items():
         print(f"{name} ({profile})", flush=True)

@@ -26,19 +26,21 @@ ANSI = re.compile(r"\x1b\[[0-9;]*m")
 
 @dataclass(frozen=True)
 class Plan:
-    """A chapter ready to run: its notebook with the parameters in place, all checked."""
+    """A chapter ready to run: its notebook with the parameters in place, and the runs it needs."""
 
     name: str
     profile: str
     parameters: dict[str, object]
     notebook: NotebookNode
+    configs: list
 
 
 def plan(name: str, profile: str, given: Mapping[str, object] | None = None) -> Plan:
     """Read a chapter, check its parameters and put them into its parameters cell.
 
     `given` goes over the profile's settings, and these over the notebook's own. Raises BadInput for
-    an unknown chapter or profile, and for parameters as `parameters.check` does.
+    an unknown chapter or profile, for parameters as `parameters.check` does, and for parameters
+    that do not go together as `experiments` does.
     """
     check_choice("chapter", name, [*fingerprint.chapters(), fingerprint.SCOREBOARD])
     if "profile" in (given or {}):
@@ -51,7 +53,8 @@ def plan(name: str, profile: str, given: Mapping[str, object] | None = None) -> 
     values = parameters.check(name, defaults, settings, given or {})
     cell.source = parameters.assign(cell.source, values)
     notebook.metadata["kernelspec"] = KERNEL
-    return Plan(name, profile, values, notebook)
+    configs = experiments.CHAPTERS.get(name, experiments.none)(values)
+    return Plan(name, profile, values, notebook, configs)
 
 
 def _parameters_cell(notebook: NotebookNode, path: Path) -> NotebookNode:
@@ -69,7 +72,7 @@ def execute(planned: Plan, target: Path, mark: str) -> None:
     the build folder. Raises Failure too when the notebook's process is killed.
     """
     target.unlink(missing_ok=True)
-    runs.run_all(experiments.CHAPTERS.get(planned.name, experiments.none)(planned.parameters))
+    runs.run_all(planned.configs)
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".executing-", dir=target.parent) as folder:
         source, result = Path(folder, "source.ipynb"), Path(folder, "result.ipynb")

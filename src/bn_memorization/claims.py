@@ -235,14 +235,28 @@ CLAIMS = _declare(
     Claim(
         key="feedback",
         number=6,
-        title="Feedback through gamma",
-        statement="Outliers drive gamma up, which speeds their own margin growth.",
-        quantity="outliers' share of the gradient of gamma, over their share of the samples",
+        title="Feedback through gamma: share",
+        statement="Outliers take more than their share of the gradient of gamma.",
+        quantity="corrupted samples' share of the sum of absolute gradients of gamma (running "
+        "mode), over their share of the samples, after a third and at the end of training",
         unit="ratio",
         direction="above",
         threshold=1.0,
         least_n=3,
-        chapter=None,
+        chapter=_GROWTH,
+    ),
+    Claim(
+        key="feedback_direction",
+        number=6,
+        title="Feedback through gamma: direction",
+        statement="Outliers drive gamma up, which speeds their own margin growth.",
+        quantity="corrupted samples' net pull toward larger |gamma| (running mode), over the "
+        "strength of their pull, after a third and at the end of training",
+        unit="share",
+        direction="above",
+        threshold=0.0,
+        least_n=3,
+        chapter=_GROWTH,
     ),
     Claim(
         key="penalty",

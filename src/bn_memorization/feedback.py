@@ -4,7 +4,7 @@ Simulated from the derived system for one sample and one channel, and measured i
 as the corrupted samples' share of the gradient of gamma, in running mode.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,7 +16,10 @@ from torch.func import functional_call, grad, vmap
 from torch.nn import functional as F
 from torch.nn.modules.batchnorm import _BatchNorm
 
+from bn_memorization.claims import Evidence, Verdict
 from bn_memorization.errors import BadInput
+from bn_memorization.report import number, span
+from bn_memorization.stats import mean_interval
 from bn_memorization.theory import gamma_flow
 
 TOLERANCE = 1e-9
@@ -105,9 +108,40 @@ def pull(model: nn.Module, x: Tensor, y: Tensor, is_corrupted: np.ndarray) -> pd
     return pd.DataFrame(rows)
 
 
-def share_over_rate(corrupted: float, clean: float, noise_rate: float) -> float:
-    """Return the corrupted samples' share of a pull, over their share of the samples.
+def summary(pulls: pd.DataFrame, noise_rate: float) -> pd.DataFrame:
+    """Return the pull at all layers together, a row a moment and seed.
 
-    `corrupted` and `clean` are mean strengths of a sample of each.
+    `pulls` holds rows of `pull` with the columns moment and seed. Columns: moment, seed; share, the
+    corrupted samples' part of the strength of the whole pull over `noise_rate`, their part of the
+    samples; up_corrupted and up_clean, from -1 (all toward smaller |gamma|) to 1.
     """
-    return corrupted / (noise_rate * corrupted + (1 - noise_rate) * clean)
+    rows = []
+    for (moment, seed), part in pulls.groupby(["moment", "seed"], sort=False):
+        corrupted, clean = part.corrupted.sum(), part.clean.sum()
+        row = {"moment": moment, "seed": seed}
+        row["share"] = corrupted / (noise_rate * corrupted + (1 - noise_rate) * clean)
+        row["up_corrupted"] = (part.corrupted * part.up_corrupted).sum() / corrupted
+        row["up_clean"] = (part.clean * part.up_clean).sum() / clean
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def evidence(summed: pd.DataFrame, column: str, where: Mapping[str, object]) -> list[Evidence]:
+    """Return the mean of a column of `summary` over seeds, with its interval, for each moment."""
+    return [
+        Evidence.from_gap({**where, "moment": moment}, mean_interval(part[column]))
+        for moment, part in summed.groupby("moment", sort=False)
+    ]
+
+
+def answer(share: Verdict, direction: Verdict) -> str:
+    """Return the feedback's part of the chapter's answer, from its two verdicts."""
+    moments = ", ".join(
+        f"{number(item.estimate, direction.claim.unit)} at {item.where['moment']}"
+        for item in direction.evidence
+    )
+    return (
+        f"Of the gradient of γ flipped samples take {span(share.evidence, share.claim.unit)} times "
+        f"their share ({share.word}). Their net pull toward larger |γ|, over its strength, is "
+        f"{moments} ({direction.word})."
+    )

@@ -47,9 +47,9 @@ def training_step(frame: pd.DataFrame, profile: str) -> Figure:
     and logarithmic beyond; the curve is equality.
     """
     figure, axis = plt.subplots(figsize=(5.6, 4.8), layout="constrained")
-    small = float(frame.predicted.median())
     axis.set_xscale("log")
-    axis.set_yscale("symlog", linthresh=small)
+    # Linear up to a whole power of ten, or its labels and that of zero would overlap.
+    axis.set_yscale("symlog", linthresh=10 ** np.ceil(np.log10(frame.predicted.median())))
     for subset, ink in SUBSETS.items():
         part = frame[frame.subset == subset]
         axis.plot(part.predicted, part.changed, "o", color=ink, mfc="none", ms=4, lw=0,
@@ -59,6 +59,24 @@ def training_step(frame: pd.DataFrame, profile: str) -> Figure:
     axis.axhline(0, color="0.5", lw=0.8)
     axis.set(xlabel="predicted own growth, all layers", ylabel="change of the margin")
     figure.legend(loc="outside upper center", ncols=3)
+    return signed(figure, profile)
+
+
+def gamma_feedback(solutions: dict[str, pd.DataFrame], profile: str) -> Figure:
+    """Draw gamma (left) and the margin (right) against time, a line a solution of the system.
+
+    `solutions` maps labels to frames of `feedback.simulate`; every other line is dashed.
+    """
+    figure, axes = plt.subplots(1, 2, figsize=(WIDTH, 3.4), layout="constrained")
+    for i, (label, solution) in enumerate(solutions.items()):
+        look = {"color": (TREATED_COLOR, INK)[i // 2 % 2], "ls": ("-", "--")[i % 2], "lw": 1.8}
+        axes[0].plot(solution.time, solution.gamma, label=label, **look)
+        axes[1].plot(solution.time, solution.margin, **look)
+    axes[0].set_ylabel(r"$\gamma$")
+    axes[1].set_ylabel(r"margin $\varphi$")
+    axes[1].axhline(0, color="0.5", lw=0.8)
+    figure.supxlabel("training time", fontsize="medium")
+    figure.legend(loc="outside upper center", ncols=2)
     return signed(figure, profile)
 
 

@@ -4,6 +4,7 @@ import math
 
 import matplotlib.pyplot as plt
 import pandas as pd
+from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
@@ -74,7 +75,8 @@ def _method(axis: plt.Axes, line: pd.DataFrame, method: str) -> None:
         ms=12 if method == NOTHING else 6,
         ls=style,
         lw=1.4,
-        elinewidth=0.6,
+        ecolor=to_rgba(ink, 0.5),
+        elinewidth=0.8,
         mec=INK,
         mew=0.5,
         label=method,

@@ -134,13 +134,18 @@ def _facts(where: str, start: float) -> dict:
     return {"seconds": seconds, **machine.describe(where)}
 
 
+def check(configs: list[Config]) -> None:
+    """Raise BadInput when a config does not fit its data set, or that cannot be read."""
+    for config in configs:
+        KINDS[type(config)].check_size(config, dataset(config))
+
+
 def missing(configs: list[Config]) -> list[Config]:
     """Return the configs that have no record yet, each once, in order.
 
-    Raises BadInput when a config does not fit its data set.
+    Raises BadInput as `check` does.
     """
-    for config in configs:
-        KINDS[type(config)].check_size(config, dataset(config))
+    check(configs)
     return [c for c in dict.fromkeys(configs) if not store.exists(address(c))]
 
 

@@ -11,6 +11,7 @@ from bn_memorization.claims import CLAIMS, NOT_TESTABLE, REPRODUCED, Claim
 from bn_memorization.report import between, number, readable, setting
 
 NO_CHAPTER = "no chapter yet"
+BAR = r"\|"  # a bar within a cell of a Markdown table
 
 
 def collect() -> dict[str, dict]:
@@ -55,10 +56,8 @@ def overview(results: dict[str, dict]) -> Markdown:
         verdict = word(claim, results)
         if claim.chapter:
             verdict = f"[{verdict}]({claim.chapter}.ipynb)"
-        lines.append(
-            f"| {claim.number} | {claim.statement} | {claim.quantity} | {_holds_if(claim)} "
-            f"| {verdict} |"
-        )
+        cells = (str(claim.number), claim.statement, claim.quantity, _holds_if(claim), verdict)
+        lines.append(f"| {' | '.join(text.replace('|', BAR) for text in cells)} |")
     return Markdown("\n".join(lines))
 
 

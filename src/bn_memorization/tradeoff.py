@@ -15,7 +15,7 @@ from bn_memorization import report
 from bn_memorization.claims import Evidence, Verdict
 from bn_memorization.config import NO_PENALTY, SETTING, TrainConfig
 from bn_memorization.regularize import UNTARGETED
-from bn_memorization.stats import epochs_until, mean_interval
+from bn_memorization.stats import epochs_until, mean_interval, paired_gap
 from bn_memorization.train import Run
 
 NOTHING, DECAY, RATE = "no remedy", "weight decay", "lower learning rate"
@@ -192,6 +192,18 @@ def comparison(rows: pd.DataFrame) -> pd.DataFrame:
             line[column] = f"{report.number(gap.estimate, 'accuracy')} ({reach})"
         lines.append(line | {"n": len(frame)})
     return pd.DataFrame(lines)
+
+
+def beyond(rows: pd.DataFrame, rival: pd.DataFrame) -> str:
+    """Return a sentence on how much more `rows` gain than `rival` on the same seeds, by setting."""
+    both = rows.merge(rival, on=[*SETTING, "seed"], suffixes=("", "_rival"), validate="1:1")
+    parts = []
+    for values, frame in both.groupby(list(SETTING), sort=False):
+        gap = paired_gap(frame.gain, frame.gain_rival)
+        where = report.setting(dict(zip(SETTING, values, strict=True)))
+        reach = report.between(gap.low, gap.high, "accuracy")
+        parts.append(f"{where}: {report.number(gap.estimate, 'accuracy')} ({reach}; n = {gap.n})")
+    return f"Gain of {rows.remedy.iloc[0]} minus {rival.remedy.iloc[0]}: {'; '.join(parts)}."
 
 
 def answer(gain: Verdict, cost: Verdict, rivals: pd.DataFrame) -> str:

@@ -229,6 +229,19 @@ def agreement(by_layer: pd.DataFrame, by_sample: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["measured", "n", *AGREEMENT])
 
 
+def factors(by_layer: pd.DataFrame) -> str:
+    """Return sentences on the predicted factor of each layer."""
+    ranges = by_layer.groupby("layer").factor.agg(["min", "max"])
+    listed = "; ".join(
+        f"{low:.2f} to {high:.2f} at layer {n}" for n, low, high in ranges.itertuples()
+    )
+    below = int((ranges["max"] < 1).sum())
+    return (
+        f"Over samples, the predicted factor is {listed}. In {below} of {len(ranges)} layers it is "
+        "below one for every sample: there BN slows the fitting by these weights down."
+    )
+
+
 def remark(by_layer: pd.DataFrame, by_sample: pd.DataFrame) -> str:
     """Return the end of a sentence on how far the formula carries in a trained network."""
     own = float((by_layer.measured / by_layer.predicted).median())
