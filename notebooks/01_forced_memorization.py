@@ -229,8 +229,8 @@ figures.learning_curves(curves, "test", "accuracy", profile)
 # - `norm=affine`: a learned scale and shift with no normalization. Trains one arm anew.
 # - `epochs=60`: does the plain LeNet catch up? Five times the default cost.
 # - `lr=0.005` or `lr=0.08`: how much of the gap is learning rate? The default cost.
-# - `dataset=mnist arch=densenet22 corruption=ood noise_rate=0.1 only=*/*/*/*`: any other combination. A
-#   network other than LeNet takes some ten times as long.
+# - `dataset=mnist arch=densenet22 corruption=ood noise_rate=0.1 only=*/*/*/*`: any other combination. An
+#   epoch of DenseNet takes several times as long as one of the small ResNet.
 #
 # ```bash
 # make chapter CHAPTER=01_forced_memorization PARAMS="dataset=fashion_mnist noise_rate=0.1"

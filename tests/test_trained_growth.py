@@ -153,7 +153,7 @@ def test_whole_growth_is_a_step_of_sgd(trained):
         F.cross_entropy(network(image), y[[i]]).backward()
         torch.optim.SGD(network.parameters(), 0.01).step()
         after = trained_growth.margins(network(image), y[[i]])
-        assert found[i] == pytest.approx(float(after - before), rel=1e-6)
+        assert found[i] == pytest.approx(float((after - before).detach()), rel=1e-6)
 
 
 def test_training_growth_steps_each_batch_from_the_same_model(trained):

@@ -54,8 +54,8 @@ def tradeoff(points: pd.DataFrame, path: pd.DataFrame, profile: str) -> Figure:
             _method(axis, line, method)
         axis.set_title(setting(dict(zip(SETTING, values, strict=True))), fontsize="small")
         axis.set(xlim=_shown(part, way), ylim=(-0.03, 1.03))
-        for side in (axis.xaxis, axis.yaxis):
-            side.set_major_formatter(PercentFormatter(1.0))
+        axis.xaxis.set_major_formatter(PercentFormatter(1.0, decimals=1))
+        axis.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
     handles, labels = axes[0, 0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside upper center", ncols=4)
     figure.supxlabel("test accuracy", fontsize="medium")

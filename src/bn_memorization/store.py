@@ -97,6 +97,7 @@ def write(address: Address, arrays: Arrays, details: dict) -> None:
     try:
         final.parent.mkdir(parents=True, exist_ok=True)
         temporary = Path(tempfile.mkdtemp(prefix=".writing-", dir=final.parent))
+        temporary.chmod(0o755)  # a folder of records may be shared; mkdtemp makes a private one
         (temporary / ARRAYS).write_bytes(blob)
         (temporary / META).write_text(json.dumps(meta, indent=1, sort_keys=True) + "\n")
         os.rename(temporary, final)

@@ -1,10 +1,9 @@
 """Margin growth in a trained network: the derived (gamma/sigma)^2 beside a real step, by sample.
 
-The derivation has one channel, one position and two classes. A trained BN layer has many channels
-and a nonlinear network behind it, so here the derived growth is a first-order term: channel c
-counts with its own (gamma/sigma)^2 and with the slope of the sample's margin against its output,
-and the channels are summed. Measured is the margin after a step minus the margin before. All in
-float64, with stored statistics, for networks that are an nn.Sequential, such as LeNet.
+A trained BN layer has many channels and a nonlinear network behind it, so the derived growth is
+here a first-order term: channel c counts with its own (gamma/sigma)^2 and the slope of the sample's
+margin against its output, and channels are summed. Measured is the change of the margin in a step.
+All in float64, with stored statistics, for an nn.Sequential such as LeNet.
 """
 
 import copy
@@ -40,9 +39,8 @@ def own_growth(model: nn.Sequential, x: Tensor, y: Tensor, eta: float) -> pd.Dat
     """Compare predicted and measured growth for the weights before each BN layer, by sample.
 
     x[N, ...], y[N]. One SGD step of rate `eta` is taken on one sample alone and on the weights of
-    one layer alone; the model itself stays as it is. A row a sample and layer:
+    one layer alone; the model stays as it is. A row a sample and layer (1 is nearest to the image):
 
-    - sample, layer (1 is nearest to the image);
     - factor: the predicted factor, the mean of (gamma/sigma)^2 over channels, each weighted with
       the squared gradient that reaches its weights in the twin;
     - predicted: eta s sum_c (gamma_c/sigma_c)^2 |g_c|^2, g_c the gradient of the margin that
@@ -51,7 +49,6 @@ def own_growth(model: nn.Sequential, x: Tensor, y: Tensor, eta: float) -> pd.Dat
     - twin: the growth where the BN layer is taken out of the step: y = u + constant, with the
       constant that leaves every activation of this sample as it is;
     - ratio: measured / twin.
-
     Raises BadInput for a model without a BN layer right behind a linear or convolutional one.
     """
     model = copy.deepcopy(model).double().eval()
@@ -164,8 +161,8 @@ def training_growth(
     """Return what one training step on its batch does to the margin of each sample, float64[N].
 
     x[N, ...], y[N] are split into batches in their order, and each batch takes one step from the
-    same model: train mode, mean loss, plain SGD of rate `lr` on all parameters. The margins are
-    measured in eval mode with the stored statistics of before the step.
+    same model: train mode, mean loss, plain SGD on all parameters. The margins are measured in eval
+    mode with the stored statistics of before the step.
     """
     before = copy.deepcopy(model).double().eval()
     growth = []
@@ -212,8 +209,8 @@ def compare(
 def agreement(by_layer: pd.DataFrame, by_sample: pd.DataFrame) -> pd.DataFrame:
     """Return how well predicted growth agrees with each measurement, a row each.
 
-    Columns: measured, n, and those of AGREEMENT: Spearman's rank correlation, and the median and
-    the 5 % and 95 % points over samples of measured / predicted.
+    Columns: measured, n, and those of AGREEMENT: Spearman's rank correlation, and quantiles over
+    samples of measured / predicted.
     """
     pairs = {
         f"own step, weights before BN layer {layer}": (part.predicted, part.measured)
