@@ -356,6 +356,15 @@ def test_reruns_with_other_values_have_other_folders(root, ran, monkeypatch):
     assert len(list((root / "_build/reruns").iterdir())) == 9
 
 
+def test_a_rerun_with_a_pattern_has_one_folder(root, ran, monkeypatch):
+    monkeypatch.setattr(site, "stage", lambda executed, into: "page")
+    tiny_book.write_chapter(root, "01_first", "", 'profile = "quick"\nonly = ["*/*/*/*"]')
+    (root / "notebooks/profiles/smoke.yml").write_text("{}")
+    book.rerun("01_first", "smoke", {"only": "mnist/lenet/flip/0.05"})
+    (folder,) = (root / "_build/reruns").iterdir()
+    assert (folder / "01_first.ipynb").is_file()
+
+
 def test_a_rerun_checks_its_parameters_first(root, ran):
     before = files_in(root)
     with pytest.raises(BadInput, match="out of range"):

@@ -120,6 +120,16 @@ for stride, padding, dilation, kernel in product((1, 2), (0, 1), (1, 2), (2, (3,
 NETWORKS |= {f"lenet, {norm}": (lambda n=norm: lenet(n), (1, 12, 12)) for norm in models.NORMS}
 
 
+@pytest.mark.parametrize("norm", ["batch", "none"])
+@pytest.mark.parametrize("arch", ["resnet8", "densenet22"])
+def test_deep_networks_too(arch, norm):
+    model = models.build(arch, norm, in_channels=3, image_size=32, classes=CLASSES, seed=0)
+    model = model.to(memory_format=torch.channels_last)
+    x, y = batch(3, 32, 32, n=3)
+    found = per_sample_norms(model, x, y, bn_mode="running")
+    np.testing.assert_allclose(found, one_by_one(model, x, y), rtol=1e-5)
+
+
 @pytest.mark.parametrize("name", NETWORKS)
 @pytest.mark.parametrize("form", [torch.contiguous_format, torch.channels_last])
 def test_running_mode_equals_a_batch_of_one(name, form):

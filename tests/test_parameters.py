@@ -428,7 +428,7 @@ def test_assign_keeps_comments_order_and_other_lines():
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 @given(data=st.data())
-@UNHURRIED
+@settings(UNHURRIED, max_examples=30)
 def test_assign_round_trips_through_declared(path, data):
     cell = parameters_cell(path)
     before = parameters.declared(cell)

@@ -104,7 +104,7 @@ def _folder_name(name: str, profile: str, values: Mapping[str, object]) -> str:
     for key, value in sorted(values.items()):
         items = value if isinstance(value, list) else [value]
         words.append(f"{key}={','.join(map(str, items))}")
-    text = "-".join([name, profile, *words])
+    text = "-".join([name, profile, *words]).replace("/", "+")
     if len(text) <= LONGEST_NAME:
         return text
     return "-".join([name, profile, hashlib.sha256(text.encode()).hexdigest()[:16]])

@@ -209,8 +209,7 @@ def compare(
 def agreement(by_layer: pd.DataFrame, by_sample: pd.DataFrame) -> pd.DataFrame:
     """Return how well predicted growth agrees with each measurement, a row each.
 
-    Columns: measured, n, and those of AGREEMENT: Spearman's rank correlation, and quantiles over
-    samples of measured / predicted.
+    Columns: measured, n, AGREEMENT (Spearman's correlation; quantiles of measured / predicted).
     """
     pairs = {
         f"own step, weights before BN layer {layer}": (part.predicted, part.measured)
@@ -227,7 +226,7 @@ def agreement(by_layer: pd.DataFrame, by_sample: pd.DataFrame) -> pd.DataFrame:
 
 
 def factors(by_layer: pd.DataFrame) -> str:
-    """Return sentences on the predicted factor of each layer."""
+    """Tell the predicted factor of each layer."""
     ranges = by_layer.groupby("layer").factor.agg(["min", "max"])
     listed = "; ".join(
         f"{low:.2f} to {high:.2f} at layer {n}" for n, low, high in ranges.itertuples()
