@@ -58,4 +58,4 @@ scoreboard.intervals(results)
 #   one claim disagree.
 # - **not reproduced**: the estimate does not lie beyond the threshold.
 # - **not testable at this scale**: fewer trained models than the claim asks for.
-# - **no chapter yet**: this book does not test the claim so far.
+# - **not run in this build**: the parameters leave out the setting that the claim is about.

@@ -1,28 +1,11 @@
-"""What tests of several modules share: a checkout of their own, and the book built in it."""
+"""What tests of several modules share: the book, built in a checkout of its own."""
 
-import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-
-REPOSITORY = Path(__file__).resolve().parents[1]
-CHECKED_OUT = ("_config.yml", "_toc.yml", "pyproject.toml", "requirements.lock", "notebooks", "src")
-
-
-def check_out(root: Path) -> dict[str, str]:
-    """Copy what a build needs into `root`; return the environment that makes it the project."""
-    for name in CHECKED_OUT:
-        source = REPOSITORY / name
-        copy = shutil.copytree if source.is_dir() else shutil.copy
-        copy(source, root / name)
-    shutil.copytree(REPOSITORY / "book", root / "book", ignore=shutil.ignore_patterns("chapters"))
-    (root / "data").mkdir()
-    (root / "data" / "embedded").symlink_to(REPOSITORY / "data" / "embedded")
-    own = {"BN_MEMORIZATION_ROOT": str(root), "BN_MEMORIZATION_RUNS": str(root / "runs")}
-    return os.environ | own
+from checkouts import check_out
 
 
 @pytest.fixture(scope="session")

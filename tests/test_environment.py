@@ -5,7 +5,7 @@ import tomllib
 
 import pytest
 import yaml
-from conftest import REPOSITORY
+from checkouts import REPOSITORY
 
 PROJECT = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
 LOCK = (REPOSITORY / "requirements.lock").read_text()

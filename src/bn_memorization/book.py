@@ -4,7 +4,7 @@ import hashlib
 import shutil
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -35,9 +35,9 @@ def stale(profile: str) -> dict[str, str]:
 def build(profile: str) -> None:
     """Bring the book up to date and say where the time went; do nothing if it is.
 
-    Every chapter's parameters and data are checked before the first one runs. When a chapter
-    fails, the book, then out of date, is taken away. Raises BadInput and Failure as the chapters
-    do.
+    Every chapter's parameters and data are checked before the first one runs. When a chapter or a
+    page fails, the pages that there were, then out of date, are taken away. Raises BadInput and
+    Failure as the chapters do.
     """
     fingerprint.of_profile(profile, fingerprint.SCOREBOARD)  # a wrong one shall not wait
     check_folder(paths.build())
@@ -48,10 +48,9 @@ def build(profile: str) -> None:
             return
         check_folders()
         seconds = _run(todo, profile)
-        start = time.perf_counter()
-        _remove_strays()
-        site.build(paths.root(), site.folder(), fingerprint.of_site())
-        seconds["pages"] = time.perf_counter() - start
+        with _timed(seconds, "pages"):
+            _remove_strays()
+            site.build(paths.root(), site.folder(), fingerprint.of_site())
         _report(seconds)
         print(f"The book ({profile}) is ready. {first_page()}")
 
@@ -64,17 +63,24 @@ def _run(todo: Mapping[str, str], profile: str) -> dict[str, float]:
     plans = {name: chapter.plan(name, profile) for name in todo}
     for planned in plans.values():
         runs.check(planned.configs)
-    seconds = {}
+    seconds: dict[str, float] = {}
     for name, mark in todo.items():
         print(f"{name} ({profile})", flush=True)
-        start = time.perf_counter()
-        try:
+        with _timed(seconds, name):
             chapter.execute(plans[name], target_of(name), mark)
-        except BaseException:
-            shutil.rmtree(site.folder(), ignore_errors=True)
-            raise
-        seconds[name] = time.perf_counter() - start
     return seconds
+
+
+@contextmanager
+def _timed(seconds: dict[str, float], name: str) -> Iterator[None]:
+    """Note how long a step of the book takes; if it fails, leave no pages that look finished."""
+    start = time.perf_counter()
+    try:
+        yield
+    except BaseException:
+        shutil.rmtree(site.folder(), ignore_errors=True)
+        raise
+    seconds[name] = time.perf_counter() - start
 
 
 def rerun(name: str, profile: str, given: Mapping[str, str]) -> None:

@@ -22,7 +22,7 @@ class Claim:
     """One claim of arXiv:2605.24420 and how it is judged.
 
     The claim holds where `quantity` lies `direction` ("above" or "below") `threshold`, in `unit`,
-    over at least `least_n` units. `chapter` is the notebook that tests it, None without one.
+    over at least `least_n` units. `chapter` is the notebook that tests it.
     """
 
     key: str
@@ -34,7 +34,7 @@ class Claim:
     direction: str
     threshold: float
     least_n: int
-    chapter: str | None
+    chapter: str
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from bn_memorization import chapter, fingerprint, paths
 from bn_memorization.claims import CLAIMS, NOT_TESTABLE, REPRODUCED, Claim
 from bn_memorization.report import between, number, readable, setting
 
-NO_CHAPTER = "no chapter yet"
+NOT_RUN = "not run in this build"
 BAR = r"\|"  # a bar within a cell of a Markdown table
 
 
@@ -27,18 +27,18 @@ def collect() -> dict[str, dict]:
 
 
 def word(claim: Claim, results: dict[str, dict]) -> str:
-    """Return a claim's verdict, or that no chapter tests it yet."""
-    return results[claim.key]["word"] if claim.key in results else NO_CHAPTER
+    """Return a claim's verdict, or that the parameters of this build left it out."""
+    return results[claim.key]["word"] if claim.key in results else NOT_RUN
 
 
 def summary(results: dict[str, dict]) -> str:
     """Return the state of all claims in one or two plain sentences."""
     words = [word(claim, results) for claim in CLAIMS.values()]
-    tested = [w for w in words if w != NO_CHAPTER]
+    tested = [w for w in words if w != NOT_RUN]
     decided = sum(w == REPRODUCED for w in tested)
     text = (
         f"Of the {len(words)} testable statements that the paper's claims come to here, "
-        f"{len(tested)} have a chapter, and {decided} of those are reproduced."
+        f"{len(tested)} were tested in this build, and {decided} of those are reproduced."
     )
     untestable = sum(w == NOT_TESTABLE for w in tested)
     if untestable:
@@ -53,9 +53,7 @@ def overview(results: dict[str, dict]) -> Markdown:
         "| --- | --- | --- | --- | --- |",
     ]
     for claim in CLAIMS.values():
-        verdict = word(claim, results)
-        if claim.chapter:
-            verdict = f"[{verdict}]({claim.chapter}.ipynb)"
+        verdict = f"[{word(claim, results)}]({claim.chapter}.ipynb)"
         cells = (str(claim.number), claim.statement, claim.quantity, _holds_if(claim), verdict)
         lines.append(f"| {' | '.join(text.replace('|', BAR) for text in cells)} |")
     return Markdown("\n".join(lines))
