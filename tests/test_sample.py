@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import planted
 import pytest
@@ -157,3 +159,11 @@ def test_without_a_foreign_data_set_there_are_no_foreign_images():
 def test_more_foreign_images_than_there_are():
     with pytest.raises(BadInput, match=r"45 of 50 images .* there are 40 of these"):
         draw_kind("ood", train_size=50, noise_rate=0.9)
+
+
+def test_a_class_without_an_image_is_an_error_that_names_the_run_and_the_class():
+    labels = np.where(DATA.train.labels == 1, 0, DATA.train.labels)
+    lacking = replace(DATA, train=replace(DATA.train, labels=labels))
+    with pytest.raises(BadInput, match=r"seed 0.*no image of class .*Raise train_size") as found:
+        sample.check_size(planted.config(), lacking)
+    assert DATA.classes[1] in str(found.value)

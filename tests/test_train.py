@@ -151,8 +151,8 @@ def test_a_last_batch_of_one_is_skipped(batches):
     assert [len(b) for b in batches(train_size=10, batch_size=4, epochs=1)] == [4, 4, 2]
 
 
-def test_two_images_are_enough():
-    run = fit(train_size=2, batch_size=2, noise_rate=0, eval_size=1)
+def test_batches_of_two_and_one_image_to_look_at_are_enough():
+    run = fit(train_size=8, batch_size=2, noise_rate=0, eval_size=1)
     assert np.isfinite(run.curve("loss", "clean")).all()
 
 

@@ -43,25 +43,36 @@ class Corrupted:
 
 
 def check_size(config: TrainConfig, data: Dataset) -> None:
-    """Raise BadInput when the config asks for more training images than the data set has."""
+    """Raise BadInput for more training images than there are, or too few to have every class."""
     available = len(data.train.labels)
     if config.train_size > available:
         raise BadInput(
             f"train_size={config.train_size}, but {data.name} ({data.source}) has {available} "
             f"training images. Choose at most {available}, or source=auto for the full set."
         )
+    present = data.train.labels[_rows(config, data)]
+    absent = np.setdiff1d(np.arange(len(data.classes)), present)
+    if absent.size:
+        raise BadInput(
+            f"{config.describe()}: train_size={config.train_size} leaves no image of class "
+            f"{', '.join(data.classes[label] for label in absent)}. Raise train_size."
+        )
+
+
+def _rows(config: TrainConfig, data: Dataset) -> np.ndarray:
+    # A stream of its own: the corruptions start from the bare seed.
+    rng = np.random.default_rng([config.seed, 1])
+    return rng.permutation(len(data.train))[: config.train_size]
 
 
 def corrupt(config: TrainConfig, data: Dataset) -> Corrupted:
     """Draw the run's training images and corrupt some, by `config.seed` alone.
 
-    Raises BadInput when more images are asked for than the data set has, or more foreign ones than
-    its foreign data set has, and ValueError when it has no foreign data set and needs one.
+    Raises BadInput as `check_size` does and for more foreign images than its foreign data set has,
+    and ValueError when it has no foreign data set and needs one.
     """
     check_size(config, data)
-    # A stream of its own: the corruptions start from the bare seed.
-    rng = np.random.default_rng([config.seed, 1])
-    rows = rng.permutation(len(data.train))[: config.train_size]
+    rows = _rows(config, data)
     images, true = data.train.images[rows], data.train.labels[rows].astype(np.int64)
     how = (config.noise_rate, config.seed, len(data.classes))
     if config.corruption == FLIP:
