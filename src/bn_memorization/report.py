@@ -15,7 +15,7 @@ from pandas.io.formats.style import Styler
 
 from bn_memorization import __version__
 from bn_memorization.claims import Evidence, Verdict
-from bn_memorization.config import WORDS
+from bn_memorization.config import SETTING, WORDS
 from bn_memorization.corrupt import FLIP
 from bn_memorization.train import Run
 
@@ -89,7 +89,7 @@ def table(verdict: Verdict, profile: str) -> Styler:
     for item, word in zip(verdict.evidence, verdict.words, strict=True):
         rows.append(
             {
-                **{name(key): cell(key, value) for key, value in item.where.items()},
+                "setting": setting(item.where),
                 "effect": number(item.estimate, unit),
                 f"interval ({item.interval})": between(item.low, item.high, unit),
                 "n": item.n,
@@ -102,13 +102,11 @@ def table(verdict: Verdict, profile: str) -> Styler:
 
 def accuracies(means: pd.DataFrame, profile: str) -> Styler:
     """Return a table of accuracies for readers from that of `memorization.final_accuracies`."""
-    shown = pd.DataFrame(
-        {
-            name(column): [cell(column, value) for value in values]
-            for column, values in means.items()
-        }
-    )
-    return readable(shown.assign(profile=profile))
+    where = means[[column for column in SETTING if column in means]]
+    shown = {"setting": [setting(row) for row in where.to_dict("records")]}
+    for column in means.columns.difference(SETTING, sort=False):
+        shown[name(column)] = [cell(column, value) for value in means[column]]
+    return readable(pd.DataFrame(shown).assign(profile=profile))
 
 
 def readable(frame: pd.DataFrame) -> Styler:
