@@ -170,7 +170,7 @@ report.table(over_clean, profile)
 # of corrupted samples. The samples come in batches with about that share of corrupted ones, as in training.
 
 # %%
-config = influence.midway(trained, norm)
+config = experiments.midway([run.config for run in trained], norm)
 model, sample = runs.trained_model(config)
 mixed = influence.mixture(sample, config.noise_rate, most=24)
 modes = influence.both_modes(model, *mixed, config.batch_size)
@@ -224,7 +224,7 @@ from myst_nb import glue
 arm = report.name(norm)
 glue("arm_name", arm, display=False)
 sentence = influence.answer(over_plain, over_clean, arm)
-report.publish([over_plain, over_clean], sentence, profile)
+report.publish([over_plain, over_clean], sentence, profile, norm)
 
 # %% [markdown]
 # ## How this page was made

@@ -254,7 +254,7 @@ from myst_nb import glue
 
 arm = report.name(norm)
 glue("arm_name", arm, display=False)
-report.publish(verdicts, tables.answer(verdicts, equal, arm), profile)
+report.publish(verdicts, tables.answer(verdicts, equal, arm), profile, norm)
 
 # %% [markdown]
 # ## How this page was made

@@ -62,15 +62,13 @@ seeds = 3  # trained networks in which the pull at gamma is measured
 # the entries of $x$; the other letters are those of the [notation](../notation.md).
 
 # %% tags=["hide-input"]
-from dataclasses import replace
-from itertools import product
-
 import numpy as np
 import pandas as pd
 from IPython.display import Markdown
 
 from bn_memorization import (
     claims,
+    experiments,
     feedback,
     figures,
     figures_growth,
@@ -81,9 +79,22 @@ from bn_memorization import (
     theory,
     trained_growth,
 )
-from bn_memorization.config import SETTING, TrainConfig
+from bn_memorization.config import SETTING
 
 figures.use_style()
+parameters = {
+    "profile": profile,
+    "cases": cases,
+    "seed": seed,
+    "source": source,
+    "train_size": train_size,
+    "eval_size": eval_size,
+    "epochs": epochs,
+    "seeds": seeds,
+}
+networks = experiments.margin_growth(parameters)
+trained = runs.run_all(networks)
+config = networks[0]
 steps = {step.name: step for step in theory.derive_fixed()}
 
 
@@ -243,21 +254,6 @@ report.readable(powers).format("{:.1e}", subset=powers.columns[1:]).set_caption(
 # and looks at its samples one by one.
 
 # %%
-config = TrainConfig(
-    dataset="mnist",
-    arch="lenet",
-    norm="batch",
-    noise_rate=0.05,
-    source=source,
-    train_size=train_size,
-    eval_size=eval_size,
-    seed=seed,
-    epochs=epochs,
-    batch_size=64,
-    optimizer="sgd",
-    lr=0.02,
-    momentum=0.9,
-)
 model, sample = runs.trained_model(config)
 mixed = influence.mixture(sample, config.noise_rate, most=24)
 by_layer, by_sample = trained_growth.compare(
@@ -347,13 +343,13 @@ figures_growth.gamma_feedback(solutions, profile)
 # $-\sum_c g_{ic}\,\mathrm{sign}\,\gamma_c$. Measured in LeNets of several seeds, at two moments.
 
 # %%
-moments = {"a third of training": epochs, "end of training": 3 * epochs}
+moments = {epochs: "a third of training", 3 * epochs: "end of training"}
 pulls = []
-for (moment, length), number in product(moments.items(), range(seed, seed + seeds)):
-    lenet = replace(config, epochs=length, seed=number)
+for lenet in networks:
     model, sample = runs.trained_model(lenet)
     mixed = influence.mixture(sample, lenet.noise_rate, most=150)
-    pulls.append(feedback.pull(model, *mixed).assign(moment=moment, seed=number))
+    pull = feedback.pull(model, *mixed)
+    pulls.append(pull.assign(moment=moments[lenet.epochs], seed=lenet.seed))
 summed = feedback.summary(pd.concat(pulls), config.noise_rate)
 
 # %%
@@ -456,7 +452,4 @@ report.publish([verdict, share, direction], sentence, profile)
 # ## How this page was made
 
 # %% tags=["remove-input"]
-facts = {"profile": profile, "cases": cases, "seed": seed, "source": source}
-report.provenance(
-    facts | {"train_size": train_size, "eval_size": eval_size} | {"epochs": epochs, "seeds": seeds}
-)
+report.provenance(parameters, trained)

@@ -1,23 +1,14 @@
 """Chapters that share runs ask for the same ones, so that none is trained twice."""
 
-import jupytext
 import pytest
 
-from bn_memorization import experiments, fingerprint, parameters, paths
-
-ONE, TWO = "01_forced_memorization", "02_gradient_norms"
-
-
-def settings(chapter, profile):
-    """Return a chapter's parameters under a profile, as its runner has them."""
-    notebook = jupytext.reads((paths.notebooks() / f"{chapter}.py").read_text(), fmt="py:percent")
-    (cell,) = [c for c in notebook.cells if "parameters" in c.metadata.get("tags", [])]
-    given = fingerprint.of_profile(profile, chapter)
-    return parameters.check(chapter, parameters.declared(cell.source), given)
+from bn_memorization import chapter, experiments, fingerprint
 
 
 @pytest.mark.parametrize("profile", fingerprint.profiles())
-def test_chapter_2_trains_nothing_that_chapter_1_does_not(profile):
-    first, second = (experiments.CHAPTERS[name](settings(name, profile)) for name in (ONE, TWO))
+def test_chapter_2_adds_one_network_to_runs_of_chapter_1(profile):
+    first = chapter.plan("01_forced_memorization", profile).configs
+    *second, network = chapter.plan("02_gradient_norms", profile).configs
     assert second
     assert set(second) <= set(first)
+    assert network == experiments.midway(second, "batch")

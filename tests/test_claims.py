@@ -88,7 +88,7 @@ FEW = (*WHOLE, 1)
         ([WHOLE, BACK], PARTLY),
         ([WHOLE, NOT], PARTLY),
         ([BACK, BACK], PARTLY),
-        ([BACK, NOT], PARTLY),
+        ([BACK, NOT], NOT_REPRODUCED),
         ([NOT, NOT], NOT_REPRODUCED),
         ([FEW, FEW], NOT_TESTABLE),
         ([FEW, WHOLE], REPRODUCED),

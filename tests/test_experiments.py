@@ -1,10 +1,10 @@
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 
 import pytest
 
 from bn_memorization import chapter, experiments, paths
 from bn_memorization.claims import CLAIMS
-from bn_memorization.config import SETTING, TrainConfig
+from bn_memorization.config import SETTING, ModelConfig, TrainConfig
 from bn_memorization.corrupt import CORRUPTIONS
 from bn_memorization.data import DATASETS
 from bn_memorization.errors import BadInput
@@ -35,8 +35,9 @@ def grid(**changes):
     return experiments.corruptions(SHARED | SIZES | GRID | changes)
 
 
-def flips(**changes):
-    return experiments.forced_memorization(SHARED | SIZES | GRID | changes)
+def planned(name, profile="quick"):
+    """Return a chapter's runs as its runner has them."""
+    return chapter.plan(name, profile).configs
 
 
 def settings_of(configs):
@@ -56,10 +57,6 @@ def test_every_setting_has_both_arms_of_every_seed():
         for norm in ("group", "none")
     }
     assert len(configs) == len(found)  # none twice
-
-
-def test_flips_are_the_flipped_settings_of_the_whole_grid():
-    assert flips() == [config for config in grid() if config.corruption == "flip"]
 
 
 def test_arms_of_a_pair_stand_side_by_side_and_differ_by_their_norm_alone():
@@ -174,13 +171,12 @@ PROFILES = ("smoke", "quick", "standard", "paper")
 
 
 @pytest.mark.parametrize("profile", PROFILES)
-def test_chapter_5_reads_the_bn_arms_of_chapter_1_and_trains_nothing(profile):
-    first, fifth = (
-        experiments.CHAPTERS[name](chapter.plan(name, profile).parameters)
-        for name in ("01_forced_memorization", "05_gamma_sigma")
-    )
+def test_chapter_5_reads_the_bn_arms_of_chapter_1_and_adds_one_network(profile):
+    first = planned("01_forced_memorization", profile)
+    *fifth, network = planned("05_gamma_sigma", profile)
     assert fifth == [config for config in first if config.norm == "batch"]
     assert len(fifth) == len(first) / 2
+    assert network == experiments.as_model(fifth[0])
 
 
 REMEDIES = {
@@ -308,3 +304,18 @@ def test_a_share_that_no_claim_is_about_needs_one_beside_it():
     with pytest.raises(BadInput, match=r"outlier_rate=\[0.1\]: the claims are about 0, 0.01, 0.05"):
         attacked(outlier_rate=[0.1])
     assert {c.noise_rate for c in attacked(outlier_rate=[0.1, 0.05])} == {0.1, 0.05}
+
+
+def test_midway_is_a_third_of_the_run_at_the_highest_rate():
+    configs = grid(noise_rate=[0.01, 0.05], epochs=9)
+    found = experiments.midway(configs, "group")
+    assert type(found) is ModelConfig
+    assert (found.epochs, found.noise_rate, found.norm) == (3, 0.05, "group")
+    assert TrainConfig(**asdict(replace(found, epochs=9))) in configs
+
+
+def test_chapter_4_plans_each_network_at_both_moments():
+    sizes = {"source": "embedded", "train_size": 300, "eval_size": 100}
+    found = experiments.margin_growth(sizes | {"seed": 5, "seeds": 2, "epochs": 4})
+    assert [(c.epochs, c.seed) for c in found] == [(4, 5), (4, 6), (12, 5), (12, 6)]
+    assert {type(config) for config in found} == {ModelConfig}

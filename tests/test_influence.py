@@ -1,5 +1,4 @@
 import re
-from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -120,14 +119,6 @@ def test_distributions_hold_every_sample_of_the_highest_rate():
     part = frame[(frame.norm == "none") & (frame.subset == "corrupted")]
     assert part[part.moment == "end of training"].value.tolist() == [3, 2]
     assert part[part.moment == "before training"].value.tolist() == [1, 1]
-
-
-def test_midway_is_a_third_of_the_run_at_the_highest_rate():
-    runs = [*pair([1, 1], [1, 1], noise_rate=0.1), *pair([1, 1], [1, 1], noise_rate=0.5)]
-    runs = [replace(run, config=replace(run.config, epochs=9)) for run in runs]
-    found = influence.midway(runs, "batch")
-    assert (found.epochs, found.noise_rate, found.norm) == (3, 0.5, "batch")
-    assert replace(found, epochs=9) == runs[2].config
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""The paper's claims, declared before any run: what is measured, and what decides.
+"""The paper's claims, in our words: what is measured, and what decides.
 
 A claim names its quantity, the threshold that the quantity must pass and the least number of
 trained models. `judge` turns evidence into one of four verdicts; none of them is typed anywhere.
@@ -87,15 +87,22 @@ def judge_one(claim: Claim, evidence: Evidence) -> str:
 def judge(claim: Claim, evidence: Sequence[Evidence]) -> Verdict:
     """Return the verdict over all settings: their common word, or `partly` where they differ.
 
-    Settings that are not testable count for nothing beside others that are. Raises ValueError when
-    there is no evidence.
+    A claim that no setting reproduces and some do not is `not reproduced`. Settings that are not
+    testable count for nothing beside others that are. Raises ValueError when there is no evidence.
     """
     if not evidence:
         raise ValueError(f"{claim.key}: no evidence to judge.")
     words = tuple(judge_one(claim, item) for item in evidence)
     tested = set(words) - {NOT_TESTABLE}
-    word = tested.pop() if len(tested) == 1 else PARTLY if tested else NOT_TESTABLE
-    return Verdict(claim, word, tuple(evidence), words)
+    return Verdict(claim, _common(tested), tuple(evidence), words)
+
+
+def _common(tested: set[str]) -> str:
+    if not tested:
+        return NOT_TESTABLE
+    if tested <= {PARTLY, NOT_REPRODUCED} and NOT_REPRODUCED in tested:
+        return NOT_REPRODUCED
+    return tested.pop() if len(tested) == 1 else PARTLY
 
 
 def _declare(*claims: Claim) -> dict[str, Claim]:

@@ -73,6 +73,11 @@ class TrainConfig:
         return f"{line}, seed {self.seed}"
 
 
+@dataclass(frozen=True)
+class ModelConfig(TrainConfig):
+    """The config of a training whose record is the trained network itself, not its curves."""
+
+
 def _require(name: str, value: object, holds: bool, allowed: str) -> None:
     if not holds:
         raise BadInput(f"{name}={value} is out of range: it must be {allowed}.")

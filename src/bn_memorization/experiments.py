@@ -5,12 +5,11 @@ the notebook asks for the same list and finds every record there.
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from fnmatch import fnmatchcase
 from itertools import product
 
-from bn_memorization.config import SETTING, TrainConfig
-from bn_memorization.corrupt import FLIP
+from bn_memorization.config import SETTING, ModelConfig, TrainConfig
 from bn_memorization.errors import BadInput
 from bn_memorization.lira import LEAST_MODELS
 from bn_memorization.masks import check_pairs
@@ -60,12 +59,6 @@ def pairs(settings: Iterable[tuple], parameters: Mapping[str, object]) -> list[T
             for norm in (parameters["norm"], PLAIN)
         ]
     return configs
-
-
-def forced_memorization(parameters: Mapping[str, object]) -> list[TrainConfig]:
-    """Return the pairs of every data set, architecture and share of flipped labels."""
-    grid = product(parameters["dataset"], parameters["arch"], [FLIP], parameters["noise_rate"])
-    return pairs(grid, parameters)
 
 
 def corruptions(parameters: Mapping[str, object]) -> list[TrainConfig]:
@@ -120,9 +113,57 @@ def membership(parameters: Mapping[str, object]) -> list[ShadowConfig]:
     ]
 
 
+def influence(parameters: Mapping[str, object]) -> list[TrainConfig]:
+    """Return chapter 1's runs, and the network that both kinds of gradient are measured on."""
+    configs = corruptions(parameters)
+    return [*configs, midway(configs, parameters["norm"])]
+
+
+def midway(configs: Iterable[TrainConfig], norm: str) -> ModelConfig:
+    """Return a network after a third of training: the first with `norm` at the highest rate."""
+    of_norm = [config for config in configs if config.norm == norm]
+    highest = max(config.noise_rate for config in of_norm)
+    config = next(config for config in of_norm if config.noise_rate == highest)
+    return as_model(replace(config, epochs=max(1, config.epochs // 3)))
+
+
+def as_model(config: TrainConfig) -> ModelConfig:
+    """Return the config whose record is the network that `config` trains."""
+    return ModelConfig(**asdict(config))
+
+
+def margin_growth(parameters: Mapping[str, object]) -> list[ModelConfig]:
+    """Return chapter 4's LeNets with BN: of every seed, at a third of training and at its end."""
+    sizes = {name: parameters[name] for name in ("source", "train_size", "eval_size")}
+    first = parameters["seed"]
+    return [
+        ModelConfig(
+            dataset="mnist",
+            arch="lenet",
+            norm="batch",
+            noise_rate=0.05,
+            seed=seed,
+            epochs=epochs,
+            batch_size=64,
+            optimizer="sgd",
+            lr=0.02,
+            momentum=0.9,
+            **sizes,
+        )
+        for epochs in (parameters["epochs"], 3 * parameters["epochs"])
+        for seed in range(first, first + parameters["seeds"])
+    ]
+
+
 def with_bn(parameters: Mapping[str, object]) -> list[TrainConfig]:
     """Return the BN arms of chapter 1's runs: with the same parameters, the same records."""
     return [c for c in corruptions({**parameters, "norm": "batch"}) if c.norm != PLAIN]
+
+
+def ratios(parameters: Mapping[str, object]) -> list[TrainConfig]:
+    """Return the BN arms of chapter 1's runs, and the first network itself."""
+    configs = with_bn(parameters)
+    return [*configs, as_model(configs[0])]
 
 
 def regularization(parameters: Mapping[str, object]) -> list[TrainConfig]:
@@ -168,9 +209,9 @@ def none(parameters: Mapping[str, object]) -> list[TrainConfig]:
 
 CHAPTERS: dict[str, Callable[[Mapping], list[TrainConfig] | list[ShadowConfig]]] = {
     "01_forced_memorization": corruptions,
-    "02_gradient_norms": corruptions,
+    "02_gradient_norms": influence,
     "03_membership_inference": membership,
-    "04_margin_growth": none,
-    "05_gamma_sigma": with_bn,
+    "04_margin_growth": margin_growth,
+    "05_gamma_sigma": ratios,
     "06_regularization": regularization,
 }

@@ -5,7 +5,6 @@ the samples of one pair of models of the same seed; the mean and the interval ar
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -13,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from bn_memorization.claims import Evidence, Verdict
-from bn_memorization.config import SETTING, TrainConfig
+from bn_memorization.config import SETTING
 from bn_memorization.errors import BadInput, check_choice
 from bn_memorization.gradnorm import MODES, per_sample_norms
 from bn_memorization.models import PLAIN
@@ -55,17 +54,6 @@ def moments(epochs: int) -> dict[str, int]:
 def third(epochs: int) -> int:
     """Return the epoch after a third of training, at least 1."""
     return max(1, epochs // 3)
-
-
-def midway(runs: Sequence[Run], norm: str) -> TrainConfig:
-    """Return the config of a network after a third of training, for `runs.trained_model`.
-
-    It is the first run with `norm` at the highest noise rate.
-    """
-    highest = max(run.config.noise_rate for run in runs)
-    configs = [run.config for run in runs if run.config.norm == norm]
-    config = next(config for config in configs if config.noise_rate == highest)
-    return replace(config, epochs=third(config.epochs))
 
 
 def delta(treated: Run, plain: Run, comparison: str, reduce: Reduce) -> float:

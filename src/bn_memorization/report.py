@@ -23,6 +23,9 @@ MINUS, NO_BREAK = "\N{MINUS SIGN}", "\N{NO-BREAK SPACE}"
 NAMES = {
     "batch": "BN",
     "none": "plain",
+    "group": "group norm",
+    "layer": "layer norm",
+    "affine": "scale and shift",
     "mnist": "MNIST",
     "fashion_mnist": "Fashion-MNIST",
     "cifar10": "CIFAR-10",
@@ -122,13 +125,16 @@ def cell(key: str, value: object) -> str:
     return f"{100 * value:.1f}{NO_BREAK}%" if isinstance(value, float) else name(str(value))
 
 
-def publish(verdicts: Sequence[Verdict], sentence: str, profile: str) -> None:
+def publish(verdicts: Sequence[Verdict], sentence: str, profile: str, norm: str = "batch") -> None:
     """Glue a chapter's answer for its first paragraph and the intro, and its verdicts as JSON.
 
-    `sentence` is plain text: it also stands where no markup can.
+    `sentence` is plain text: it also stands where no markup can. The claims are about BN; with
+    another `norm` in its place the answer says so and gives no verdict.
     """
     words = list(dict.fromkeys(verdict.word for verdict in verdicts))
     word = words[0].capitalize() if len(words) == 1 else "Mixed: " + ", ".join(words)
+    if norm != "batch":
+        word = f"No verdict: the claims are about BN, and {name(norm)} stands in its place"
     glue("answer", Markdown(f"**{word}** ({profile} profile). {sentence}"), display=False)
     glue("answer_text", f"{word} ({profile} profile). {sentence}", display=False)
     glue("verdicts", json.dumps([plain(v) | {"profile": profile} for v in verdicts]), display=False)

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import as_completed
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from functools import cache
 
 import torch
@@ -13,7 +13,7 @@ from torch import nn
 from tqdm import tqdm
 
 from bn_memorization import data, gradnorm, machine, ratios, sample, shadows, store, train
-from bn_memorization.config import TrainConfig
+from bn_memorization.config import ModelConfig, TrainConfig
 from bn_memorization.corrupt import OOD
 from bn_memorization.errors import Failure
 from bn_memorization.executors import executor, make_deterministic
@@ -50,8 +50,21 @@ def _shadow_arrays(config: ShadowConfig, dataset: data.Dataset, where: str) -> s
     return shadows.fit(config, dataset, device=where).arrays
 
 
+def _model_arrays(config: ModelConfig, dataset: data.Dataset, where: str) -> store.Arrays:
+    drawn = sample.draw(config, dataset, torch.device(where))
+    model = train.new_model(config, dataset, torch.device(where))
+
+    def look(epoch: int) -> None:
+        losses = [loss for loss, _ in train.measure(model, drawn.subsets).values()]
+        train.check_finite(losses, epoch, config)
+
+    train.optimize(model, drawn.x, drawn.y, config, look)
+    return {name: value.cpu().numpy() for name, value in model.state_dict().items()}
+
+
 KINDS: dict[type, Kind] = {
     TrainConfig: Kind(KIND, lambda: train.VERSION, sample.check_size, _train_arrays, Run),
+    ModelConfig: Kind(MODEL_KIND, lambda: train.VERSION, sample.check_size, _model_arrays, Run),
     ShadowConfig: Kind(
         SHADOW_KIND,
         # Both only ever grow, so their sum names one pair of them.
@@ -92,24 +105,10 @@ def trained_model(config: TrainConfig) -> tuple[nn.Module, sample.Sample]:
     naming the run, when its loss stops being finite.
     """
     make_deterministic()
-    start = time.perf_counter()
     where = machine.device()
     drawn = sample.draw(config, dataset(config), torch.device(where))
     model = train.new_model(config, dataset(config), torch.device(where))
-
-    def compute() -> store.Arrays:
-        def look(epoch: int) -> None:
-            losses = [loss for loss, _ in train.measure(model, drawn.subsets).values()]
-            train.check_finite(losses, epoch, config)
-
-        train.optimize(model, drawn.x, drawn.y, config, look)
-        return {name: value.cpu().numpy() for name, value in model.state_dict().items()}
-
-    def describe() -> dict:
-        return _facts(where, start)
-
-    place = replace(address(config), kind=MODEL_KIND)
-    arrays, _ = store.get_or_compute(place, compute, describe)
+    arrays = run_one(ModelConfig(**asdict(config)), where).arrays
     model.load_state_dict({name: torch.from_numpy(value) for name, value in arrays.items()})
     return model.eval(), drawn
 

@@ -49,7 +49,7 @@ def summary(results: dict[str, dict]) -> str:
 def overview(results: dict[str, dict]) -> Markdown:
     """Return the table of claims: statement, what is measured, threshold, verdict, chapter."""
     lines = [
-        "| claim | paper says | measured here | holds if | verdict |",
+        "| claim | the claim, in our words | measured here | holds if | verdict |",
         "| --- | --- | --- | --- | --- |",
     ]
     for claim in CLAIMS.values():
