@@ -96,9 +96,10 @@ parameters = {
 # The runs are trained before this page is written, or read where they exist.
 
 # %%
+import numpy as np
 from IPython.display import Markdown
 
-from bn_memorization import experiments, figures, memorization, report, runs
+from bn_memorization import experiments, figures, matched, memorization, report, runs
 from bn_memorization.claims import CLAIMS, judge
 
 figures.use_style()
@@ -130,9 +131,9 @@ figures.contact_sheet(**memorization.sheet(shown), profile=profile)
 figures.learning_curves(curves, "corrupted", "accuracy", profile)
 
 # %% [markdown]
-# The loss on the same samples shows what accuracy hides. With flipped labels it rises at first above its
-# start, as the network learns the true classes and grows confident that the flipped label is wrong.
-# Fitting begins where the curve turns.
+# The loss on the same samples shows what accuracy hides. Where it rises at first above its start, the
+# network is learning the true classes and grows confident that a flipped label is wrong; fitting begins
+# where the curve turns.
 
 # %% mystnb={"figure": {"caption": "Cross-entropy of the corrupted training samples against the labels they were given, against epochs. Panels, lines and bands as in the figure above.", "name": "fig-corrupted-loss"}, "image": {"alt": "Line charts, one for each data set, network, kind of corruption and share: loss on corrupted samples against epochs, for networks with batch normalization and plain ones, with single models as thin lines and a band for the 95 percent interval."}}
 figures.learning_curves(curves, "corrupted", "loss", profile)
@@ -146,15 +147,12 @@ figures.learning_curves(curves, "corrupted", "loss", profile)
 # ([notation](../notation.md)).
 
 # %%
-measures = {
-    "forced_final": (memorization.final_accuracy("corrupted"), 1),
-    "forced_speed": (memorization.half_fitted, -1),
-    "forced_loss": (memorization.loss_area, -1),
+gaps = {
+    "forced_final": memorization.compare(trained, norm, memorization.final_accuracy("corrupted")),
+    "forced_speed": memorization.compare_speed(trained, norm),
+    "forced_loss": memorization.compare(trained, norm, memorization.loss_area, sign=-1),
 }
-final, speed, loss = (
-    judge(CLAIMS[claim], memorization.compare(trained, norm, measure, sign))
-    for claim, (measure, sign) in measures.items()
-)
+final, speed, loss = (judge(CLAIMS[claim], evidence) for claim, evidence in gaps.items())
 
 # %% mystnb={"figure": {"caption": "Paired gaps between the arms with their 95 % t intervals over seeds, on corrupted samples. Left: final accuracy, arm with norm minus plain. Middle: epochs until half are fitted, plain minus arm with norm. Right: mean loss over training, plain minus arm with norm. Dashed: the claim's threshold.", "name": "fig-forced-gaps"}, "image": {"alt": "Three interval plots with one row for each data set, network, kind of corruption and share: the gap in final accuracy on corrupted samples, the gap in epochs until half of them are fitted, and the gap in mean loss, with a dashed line at zero."}}
 figures.forest([final, speed, loss], [100, 1, 1], ["points of accuracy", "epochs", "nats"], profile)
@@ -166,13 +164,15 @@ figures.forest([final, speed, loss], [100, 1, 1], ["points of accuracy", "epochs
 report.table(final, profile)
 
 # %% [markdown]
-# **Epochs until half of the corrupted samples are fitted, plain minus {glue:text}`arm_name:s`.**
+# **Epochs until half of the corrupted samples are fitted, plain minus {glue:text}`arm_name:s`.** The times
+# are whole epochs, as the models are asked once an epoch. A run that does not get there is *censored*: its
+# time is at least the number of epochs. Where only plain runs are censored, the gap is a lower bound.
 
 # %%
 report.table(speed, profile)
 
 # %% tags=["remove-input"]
-Markdown(memorization.censoring(trained))
+Markdown(matched.censoring(trained, norm))
 
 # %% [markdown]
 # **Mean loss of the corrupted samples over training, plain minus {glue:text}`arm_name:s`.** The loss of a
@@ -181,6 +181,24 @@ Markdown(memorization.censoring(trained))
 
 # %%
 report.table(loss, profile)
+
+# %% [markdown]
+# ## Is it more than training?
+#
+# At a fixed number of epochs the faster arm has trained further on every sample, clean ones included. So
+# each pair is read again where its two arms have the same loss on clean training images: the final one of
+# the arm that ends higher. The other arm passes it at an earlier time, and its accuracy on corrupted
+# samples there lies on the line between two epochs. This decides no claim.
+#
+# **Accuracy on the corrupted samples at equal clean training loss, {glue:text}`arm_name:s` minus plain.**
+
+# %%
+equal = matched.at_equal_clean(trained, norm)
+matched.table(equal, profile)
+
+# %% tags=["remove-input"]
+on_log = matched.at_equal_clean(trained, norm, scale=np.log)
+Markdown(f"{matched.sentence(equal)} {matched.sensitivity(on_log)}")
 
 # %% [markdown]
 # ## Clean and test accuracy beside it
@@ -200,13 +218,19 @@ figures.learning_curves(curves, "test", "accuracy", profile)
 # ## What could be wrong
 #
 # - **Equal epochs are not equal training.** BN also speeds up the fit of clean samples. At a fixed number of
-#   epochs a plain network may just be earlier on the same path. The clean curves show how much of that
-#   there is; this chapter does not match the arms on it.
+#   epochs a plain network may just be earlier on the same path, and the claims are judged there. The section
+#   above says what is left of the gap at equal clean training loss. That is one way to match, and it lies
+#   where the slower arm ended; the faster arm is read between two epochs, so a count of intervals can hang
+#   on how the line between them is drawn. With few pairs, an interval that reaches zero does not show that
+#   there is no gap.
 # - **One learning rate serves both arms.** Each arm may have a better one.
 # - **Few seeds.** The interval covers the seeds, which draw images, corruptions, weights and order; it does
 #   not cover other sizes or schedules.
+# - **Settings are not repetitions.** The settings of one data set share seeds, images and initial weights, so
+#   a count of settings is not a count of independent trials.
 # - **A censored time.** A model that never fits half of its corrupted samples counts as if it had at the
-#   last epoch, which understates the gap in speed.
+#   last epoch. Where that happens in the plain arm alone, the gap in speed is a lower bound; where it happens
+#   to all of an arm, Student's t says nothing about that arm.
 # - **Foreign images resemble each other.** A network may tell them from the others at a glance and still has
 #   to learn each label by heart. Random labels are right by chance in one case of as many as there are
 #   classes, before any memorization.
@@ -243,7 +267,7 @@ from myst_nb import glue
 
 arm = report.name(norm)
 glue("arm_name", arm, display=False)
-report.publish([final, speed, loss], memorization.answer(final, speed, loss, arm), profile)
+report.publish([final, speed, loss], matched.answer(final, speed, loss, equal, arm), profile)
 
 # %% [markdown]
 # ## How this page was made

@@ -96,8 +96,8 @@ parameters = {
 # $$ (per-sample-norm)
 #
 # with $\theta$ all parameters of the network together. It was measured in each run before training and after
-# every epoch, for the first corrupted samples of the run and as many clean ones, `gradnorm.PROBED` of each at
-# most.
+# every epoch, for the first {glue:text}`probed:d` samples of each subset, corrupted and clean, or all where there
+# are fewer.
 #
 # **Which gradient.** Under BN this is not one quantity. In *running* mode the statistics are the stored ones,
 # and each sample has a loss of its own. In *batch* mode they are those of a batch, every loss depends on
@@ -105,19 +105,33 @@ parameters = {
 # gradient of the batch. Everything in this chapter is running mode, except where a caption says otherwise.
 
 # %%
-from bn_memorization import experiments, figures, figures_influence, influence, report, runs
+from IPython.display import Markdown
+
+from bn_memorization import (
+    experiments,
+    figures,
+    figures_influence,
+    gradnorm,
+    influence,
+    report,
+    runs,
+)
 from bn_memorization.claims import CLAIMS, judge
 
 figures.use_style()
 trained = runs.run_all(experiments.corruptions(parameters))
 report.trained(trained, profile)
 
+# %% tags=["remove-input"]
+Markdown(influence.measured(trained))
+
 # %% [markdown]
 # ## How large the gradients are
 #
-# Before training all samples are alike. After one epoch the network has learned what the classes have in
-# common, and the corrupted samples are the ones it gets wrong: their gradients are the large ones. Later, a
-# sample that has been fitted pulls no more, and its curve moves to the left.
+# A network that has learned what the classes have in common, and nothing about single samples, gets the
+# corrupted ones wrong: where that is so, their curve lies to the right of the clean ones'. A sample that has
+# been fitted pulls no more, and its curve moves to the left. Before training only the images themselves can set
+# the curves of one arm apart.
 
 # %% mystnb={"figure": {"caption": "Share of samples with a gradient norm below each value, at four moments, on a logarithmic axis (running mode). Color: arm. Solid: corrupted samples. Dotted: clean samples. All seeds at the highest share of corrupted samples; a third is a third of the epochs.", "name": "fig-norm-distributions"}, "image": {"alt": "Grid of cumulative distributions, one row for each data set and network, one column for each of four moments of training. Four step curves in each: corrupted and clean samples, with batch normalization and plain."}}
 figures_influence.norm_distributions(influence.distributions(trained), profile)
@@ -130,13 +144,14 @@ figures_influence.norm_distributions(influence.distributions(trained), profile)
 # where neither is larger, and the same for the norm and for its logarithm. It is computed within one pair of
 # networks, and then averaged over pairs ([notation](../notation.md)).
 
-# %% mystnb={"figure": {"caption": "Cliff's delta of the gradient norms (running mode) of corrupted samples with BN, against epochs: over the same samples in the plain network, and over clean samples in the same network. Mean over pairs of models and its 95 % t interval.", "name": "fig-norm-delta"}, "image": {"alt": "Line charts of Cliff's delta against epochs, one for each data set and share of corrupted samples: one line compares corrupted samples with batch normalization with the same samples without, the other with clean samples, each with a band for the 95 percent interval."}}
+# %% mystnb={"figure": {"caption": "Cliff's delta of the gradient norms (running mode) of corrupted samples in the arm with norm, against epochs: over the same samples in the plain network, and over clean samples in the same network. Mean over pairs of models and its 95 % t interval.", "name": "fig-norm-delta"}, "image": {"alt": "Line charts of Cliff's delta against epochs, one for each data set and share of corrupted samples: one line compares corrupted samples with batch normalization with the same samples without, the other with clean samples, each with a band for the 95 percent interval."}}
 figures_influence.delta_curves(influence.by_epoch(trained, norm), profile)
 
 # %% [markdown]
 # No single epoch can decide the claim: a network that fits its corrupted samples sooner has the larger
 # gradients first and the smaller ones afterwards. So the norm of a sample is summed over all moments, before
-# training and after each epoch, and this sum decides. The claim is declared so; the verdict follows from it.
+# training and after each epoch, and this sum decides. `claims.py`, which reads no result, says so; it was made
+# precise in this form when first runs had been seen.
 
 # %%
 over_plain, over_clean = (
@@ -147,7 +162,7 @@ over_plain, over_clean = (
     ]
 )
 
-# %% mystnb={"figure": {"caption": "Cliff's delta of the norms summed over training (running mode), with 95 % t intervals over pairs of models. Left: corrupted samples with BN over the same samples in the plain network. Right: over clean samples in the same network. Dashed: the claim's threshold.", "name": "fig-norm-gaps"}, "image": {"alt": "Two interval plots with one row for each data set and share of corrupted samples: Cliff's delta of corrupted samples with batch normalization over plain, and over clean samples, with a dashed line at zero."}}
+# %% mystnb={"figure": {"caption": "Cliff's delta of the norms summed over training (running mode), with 95 % t intervals over pairs of models. Left: corrupted samples in the arm with norm over the same samples in the plain network. Right: over clean samples in the same network. Dashed: the claim's threshold.", "name": "fig-norm-gaps"}, "image": {"alt": "Two interval plots with one row for each data set and share of corrupted samples: Cliff's delta of corrupted samples with batch normalization over plain, and over clean samples, with a dashed line at zero."}}
 figures.forest([over_plain, over_clean], [1, 1], ["over plain", "over clean"], profile)
 
 # %% [markdown]
@@ -163,6 +178,14 @@ report.table(over_plain, profile)
 report.table(over_clean, profile)
 
 # %% [markdown]
+# A network without BN fits what classes have in common first as well, so the second comparison says something
+# about BN only beside the same one in the plain network.
+
+# %% tags=["remove-input"]
+in_both = influence.compare_plain(trained, norm)
+Markdown(f"{influence.control(in_both, report.name(norm))} Profile: {profile}.")
+
+# %% [markdown]
 # ## The other gradient
 #
 # Training itself follows the batch-mode gradients. Here both modes are measured on the same samples at one
@@ -172,7 +195,8 @@ report.table(over_clean, profile)
 # %%
 config = experiments.midway([run.config for run in trained], norm)
 model, sample = runs.trained_model(config)
-mixed = influence.mixture(sample, config.noise_rate, most=24)
+most = influence.most_at_rate(sample, config.noise_rate, 24)
+mixed = influence.mixture(sample, config.noise_rate, most)
 modes = influence.both_modes(model, *mixed, config.batch_size)
 
 # %% mystnb={"figure": {"caption": "Gradient norm of each sample in batch mode against its norm in running mode, in one network after a third of training, on logarithmic axes. The dashed line is equality.", "name": "fig-norm-modes"}, "image": {"alt": "Scatter plot on two logarithmic axes: gradient norm in batch mode against gradient norm in running mode, with clean samples as dots, corrupted samples as rings, and the diagonal of equality."}}
@@ -182,7 +206,10 @@ figures_influence.mode_scatter(modes, profile)
 table = report.readable(influence.modes_table(modes)).format(
     "{:.2f}", subset=influence.MODE_NUMBERS
 )
-table.set_caption(f"Gradient norms in one network ({profile}, n = {len(modes)} samples).")
+share = report.cell("share", float((modes.subset == "corrupted").mean()))
+table.set_caption(
+    f"Gradient norms in one network ({profile}, n = {len(modes)} samples, {share} corrupted)."
+)
 
 # %% [markdown]
 # ## What could be wrong
@@ -195,6 +222,8 @@ table.set_caption(f"Gradient norms in one network ({profile}, n = {len(modes)} s
 #   larger norms at the end.
 # - **Epochs are coarse.** The norms are measured between epochs and not at each step.
 # - **Delta has a ceiling.** Near one, its t interval can reach above one; the part above means nothing.
+# - **Settings are not independent.** Settings of a data set share seeds and with them images and initial
+#   weights, so that several that agree are less evidence than as many independent ones.
 # - **Few seeds**, as in [chapter 1](01_forced_memorization.ipynb).
 
 # %% [markdown]
@@ -223,6 +252,7 @@ from myst_nb import glue
 
 arm = report.name(norm)
 glue("arm_name", arm, display=False)
+glue("probed", gradnorm.PROBED, display=False)
 sentence = influence.answer(over_plain, over_clean, arm)
 report.publish([over_plain, over_clean], sentence, profile, norm)
 

@@ -428,7 +428,8 @@ report.readable(pd.DataFrame(rows, columns=columns)).format("{:.4g}").set_captio
 # - `cases` sets how many random networks are measured. The time grows in proportion. Below the
 #   number that the claim asks for, the verdict is *not testable at this scale*.
 # - `seed` draws other random networks, and trains another LeNet.
-# - `epochs=30`: after the flipped labels are fitted, what is left of the growth?
+# - `epochs=30`: after the flipped labels are fitted, what is left of the growth? Training ends at three times
+#   `epochs`, so this costs seven to eight times as much.
 #
 # ```bash
 # make chapter CHAPTER=04_margin_growth PARAMS="cases=1000 seed=1"

@@ -90,6 +90,7 @@ parameters = {
 # ## Setup
 
 # %%
+import pandas as pd
 from IPython.display import Markdown
 
 from bn_memorization import experiments, figures, figures_ratios, report, runs, trained_ratios
@@ -136,8 +137,29 @@ figures_ratios.share_curves(shares, verdict.claim.threshold, profile)
 report.table(verdict, profile)
 
 # %% [markdown]
-# Before training there is nothing to measure: $\gamma$ is one and the running statistics are placeholders.
-# So the curves begin after the first epoch.
+# The curves begin after the first epoch: before it the running statistics are placeholders. The batch
+# $\sigma$ of an untrained network can be measured, and $\gamma$ is one then, so the share that
+# initialization gives is known too.
+#
+# **The share above one before and after training**, in the first network of each architecture. Before
+# training with batch $\sigma$, later with the running one. A ResNet here starts with smaller weights in the last
+# convolution of each branch, and the BN layers behind these have a smaller $\sigma$ for it; its second row leaves
+# them out. The last column is at the end of training.
+
+# %%
+import torch
+
+from bn_memorization import machine, train
+
+starts = []
+for run in {run.config.arch: run for run in reversed(trained)}.values():
+    images, device = runs.dataset(run.config), torch.device(machine.device())
+    untrained = train.new_model(run.config, images, device)
+    x = train.draw(run.config, images, device).x
+    starts.append(trained_ratios.start_and_end(run, untrained, x))
+starts = pd.concat(starts, ignore_index=True).replace({"arch": report.NAMES})
+starts = starts.rename(columns={"arch": report.name("arch")}).assign(n=1, profile=profile)
+report.readable(starts).format(precision=2)
 
 # %% [markdown]
 # ## Running and batch sigma
@@ -199,9 +221,15 @@ report.readable(kept.assign(profile=profile)).format(digits)
 #
 # - **The ratio depends on a scale that no output shows**, as above. A network with another initialization
 #   may compute the same at another ratio.
+# - **Initialization sets the share that training starts from.** A LeNet here has the default initialization of
+#   torch, whose small weights make $\sigma$ small; a ResNet has He's, with the last convolution of each branch
+#   scaled by one over the root of the number of blocks, which is our choice for the sake of the plain arm. The
+#   table before and after training says how much of the share was there from the start.
 # - **Most channels are in few layers.** The share over all channels follows the widest layers. The table by
 #   layer shows what the others do.
 # - **Channels are not independent.** The interval is over trained networks, each with one share.
+# - **Settings are not independent.** Settings of a data set share seeds and with them images and initial
+#   weights, so that several that agree are less evidence than as many independent ones.
 # - **A ratio above one is not memorization.** The factor of chapter 4 compares one step of two networks with
 #   the same readout; it does not say where training ends.
 
@@ -210,14 +238,15 @@ report.readable(kept.assign(profile=profile)).format(digits)
 #
 # - We know the paper's claim, not which networks, layers or moment it was measured on. Here it is the end of
 #   training, all BN layers, with the running $\sigma$.
-# - The networks are those of chapter 1, with its sizes and settings, which are ours.
+# - The networks are those of chapter 1, with its sizes, settings and initialization, which are ours. We do not
+#   know the paper's initialization, and the share depends on it.
 
 # %% [markdown]
 # ## Try it
 #
 # - `weight_decay=0.005`: smaller weights, smaller $\sigma$, larger ratios? Trains chapter 1's networks anew.
 # - `lr=0.005` or `lr=0.08`: the same cost.
-# - `epochs=60`: does the share settle? Four times that cost.
+# - `epochs=60`: does the share settle? Five times that cost.
 #
 # ```bash
 # make chapter CHAPTER=05_gamma_sigma PARAMS="weight_decay=0.005"

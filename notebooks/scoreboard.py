@@ -16,7 +16,7 @@
 # Each claim of {cite:t}`doan2026batch`, what decides it, and what the chapters of this build
 # found. The thresholds stand in `src/bn_memorization/claims.py`, which reads no result; pilot
 # runs on MNIST and Fashion-MNIST had been seen when some of them were set. A verdict is
-# computed from the intervals: [notation](../notation.md) says how.
+# computed from the intervals: [Verdicts](../intro.md#verdicts) says how.
 
 # %% tags=["parameters", "remove-cell"]
 profile = "quick"
@@ -46,8 +46,8 @@ scoreboard.overview(results)
 # %% [markdown]
 # ## Every setting that was tried
 #
-# One row for each claim, data set, architecture and share of flipped labels, with the profile that it
-# was run at.
+# One row for each claim, data set, network, and kind and share of corruption, with the profile that it was
+# run at.
 
 # %% tags=["remove-input"]
 scoreboard.settings(results)

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import tiny_book
+import yaml
 from checkouts import check_out, files_in
 from filelock import FileLock
 
@@ -87,6 +88,8 @@ def test_the_first_build_runs_all_in_order_and_the_second_nothing(root, ran, cap
         ("src/bn_memorization/alpha.py", ["01_first", "scoreboard", "pages"]),
         ("src/bn_memorization/delta.py", ["01_first", "scoreboard", "pages"]),
         ("src/bn_memorization/omega.py", ["02_second", "scoreboard", "pages"]),
+        ("src/bn_memorization/chapter.py", [*ALL, "pages"]),
+        ("src/bn_memorization/site.py", ["pages"]),
         ("notebooks/02_second.py", ["02_second", "scoreboard", "pages"]),
         ("notebooks/scoreboard.py", ["scoreboard", "pages"]),
         ("requirements.lock", [*ALL, "pages"]),
@@ -115,6 +118,7 @@ def test_a_new_chapter_runs_and_a_removed_one_leaves_no_page(root, ran):
     tiny_book.write_chapter(root, "03_third", "")
     assert build(ran) == ["03_third", "scoreboard", "pages"]
     (root / "notebooks" / "01_first.py").unlink()
+    (root / "notebooks/profiles/smoke.yml").write_text("02_second:\n  lr: 0.1\n")
     assert build(ran) == ["scoreboard", "pages"]
     names = sorted(path.stem for path in (root / "book" / "chapters").iterdir())
     assert names == ["02_second", "03_third", "scoreboard"]
@@ -280,8 +284,11 @@ def test_a_wrong_profile_does_not_wait_for_another_build(root, ran):
 @pytest.mark.parametrize("blocked", ["runs", "book/chapters", "_build"])
 def test_a_file_in_place_of_a_folder(root, ran, blocked):
     (root / blocked).touch()
-    with pytest.raises(BadInput, match=f"Cannot write to {root / blocked}.*Make it writable"):
+    with pytest.raises(
+        BadInput, match=f"Cannot write to {root / blocked}.*Make it writable"
+    ) as caught:
         book.check_folders()
+    assert ("BN_MEMORIZATION_RUNS" in str(caught.value)) == (blocked == "runs")
     with pytest.raises(BadInput, match=f"Cannot write to {root / blocked}"):
         build(ran)
     assert ran == []
@@ -331,6 +338,19 @@ def test_a_rerun_leaves_the_book_as_it_is(root, ran, monkeypatch, capsys):
     assert {name: after[name] for name in before} == before
     assert {name.split("/")[1] for name in after.keys() - before.keys()} == {"reruns"}
     assert build(ran) == []
+
+
+@pytest.mark.parametrize("step", ["01_first", "pages"])
+def test_a_failed_rerun_leaves_no_pages_of_the_one_before(root, ran, monkeypatch, step):
+    monkeypatch.setattr(site, "stage", lambda executed, into: "page")
+    for lr in ("1", "10"):
+        book.rerun("01_first", "smoke", {"lr": lr})
+    (root / f"fail-{step}").touch()
+    with pytest.raises(Failure, match="broke"):
+        book.rerun("01_first", "smoke", {"lr": "10"})
+    reruns = root / "_build/reruns"
+    pages = {path.parent.name for path in reruns.glob("*/html")}
+    assert pages == {"01_first-smoke-lr=1.0"}
 
 
 def test_reruns_with_other_values_have_other_folders(root, ran, monkeypatch):
@@ -400,8 +420,12 @@ def records(root: Path) -> dict[str, Path]:
 def check_out_one_chapter(root: Path) -> dict[str, str]:
     """Check out a book of the first chapter and one page, and return the environment for it."""
     own = check_out(root) | {"BN_MEMORIZATION_EXECUTOR": "local:2"}
-    for name in fingerprint.chapters()[1:]:
+    first, *others = fingerprint.chapters()
+    for name in others:
         (root / "notebooks" / f"{name}.py").unlink()
+    profile = root / "notebooks" / "profiles" / "smoke.yml"
+    settings = yaml.safe_load(profile.read_text())
+    profile.write_text(yaml.safe_dump({first: settings[first]}))
     (root / "book" / "intro.md").write_text("# Intro\n\nProse.\n")
     (root / "_toc.yml").write_text("format: jb-book\nroot: book/intro\n")
     return own

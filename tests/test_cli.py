@@ -190,7 +190,8 @@ def test_a_damaged_data_file_shows_both_sums(root, call):
 def test_a_folder_that_cannot_be_written_to(root, call, arguments, blocked):
     (root / blocked).write_text("in the way")
     outcome = call(*arguments)
-    assert_refused(outcome, f"Cannot write to {root / blocked}", "BN_MEMORIZATION_RUNS")
+    assert_refused(outcome, f"Cannot write to {root / blocked}", "Make it writable")
+    assert ("BN_MEMORIZATION_RUNS" in outcome.err) == (blocked == "runs")  # it moves no other
 
 
 def test_run_records_below_a_file(root, call, monkeypatch):

@@ -19,6 +19,11 @@ def made(train, test):
     return Dataset("made", "made", *splits, ("a",), "")
 
 
+def normalized(dataset):
+    """Both splits, by the numbers of the train split."""
+    return [data.normalize(part.images, dataset) for part in (dataset.train, dataset.test)]
+
+
 @pytest.fixture
 def tiny_mnist(tmp_path, monkeypatch):
     """An empty local root, and a catalog whose MNIST is tiny."""
@@ -106,7 +111,7 @@ def test_normalization_by_hand():
     """Bytes 10 and 30 in equal numbers: mean 20, std 10. The test split uses the same two."""
     train = [[[10, 30], [30, 10]], [[10, 10], [30, 30]]]
     test = [[[20, 40], [0, 25]]]
-    x_train, x_test = data.normalized(made(train, test))
+    x_train, x_test = normalized(made(train, test))
     assert x_train.shape == (2, 1, 2, 2)
     assert x_train.dtype == x_test.dtype == np.float32
     np.testing.assert_array_equal(x_train[0, 0], [[-1, 1], [1, -1]])
@@ -116,7 +121,7 @@ def test_normalization_by_hand():
 def test_normalization_is_per_channel_and_channels_come_first():
     rng = np.random.default_rng(0)
     train = rng.integers(0, [40, 90, 256], (6, 5, 5, 3))
-    x_train, x_test = data.normalized(made(train, train[:2]))
+    x_train, x_test = normalized(made(train, train[:2]))
     assert x_train.shape == (6, 3, 5, 5)
     assert x_train.flags.c_contiguous
     np.testing.assert_allclose(x_train.mean((0, 2, 3)), 0, atol=1e-6)
@@ -128,8 +133,8 @@ def test_normalization_is_per_channel_and_channels_come_first():
 
 def test_brightness_and_contrast_do_not_matter():
     train = np.random.default_rng(1).integers(0, 100, (4, 3, 3))
-    plain, _ = data.normalized(made(train, train))
-    changed, _ = data.normalized(made(2 * train + 5, train))
+    plain, _ = normalized(made(train, train))
+    changed, _ = normalized(made(2 * train + 5, train))
     np.testing.assert_allclose(changed, plain, rtol=1e-5, atol=1e-6)
 
 
@@ -140,7 +145,7 @@ def test_import_is_cheap():
 
 def test_normalize_takes_any_images_by_the_numbers_of_the_train_split():
     loaded = data.load("cifar10", "embedded")
-    train, test = data.normalized(loaded)
+    train, test = normalized(loaded)
     np.testing.assert_array_equal(data.normalize(loaded.train.images[5:9], loaded), train[5:9])
     np.testing.assert_array_equal(data.normalize(loaded.test.images[:2], loaded), test[:2])
     assert data.normalize(loaded.train.images[:0], loaded).shape == (0, 3, 32, 32)

@@ -49,5 +49,5 @@ def test_the_sentence_tells_the_last_pass_of_each(watched):
     text = fading.sentence(watched, "smoke")
     assert "(smoke)" in text
     found = [float(n) for n in re.findall(r"\d+(?:\.\d+)?", text)]
-    assert found == [25, 2, 50, 0.5]
+    assert found == [25, 0.5, 1, 1, 2, 2, 2, 50, 0.25, 0.25, 0.5, 0.5, 2, 2]
     assert text.index("attached") < text.index("detached")

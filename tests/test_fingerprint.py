@@ -56,6 +56,9 @@ def test_chapters_and_profiles_are_found_in_order(root):
         ("src/bn_memorization/delta.py", FIRST),  # through alpha and beta, within a function
         ("src/bn_memorization/omega.py", {"02_second", "scoreboard"}),
         ("src/bn_memorization/__init__.py", BOTH),
+        ("src/bn_memorization/chapter.py", BOTH),  # it executes them
+        ("src/bn_memorization/parameters.py", BOTH),
+        ("src/bn_memorization/site.py", set()),
         ("requirements.lock", BOTH),
         ("data/embedded/manifest.json", BOTH),
         ("book/intro.md", set()),
@@ -246,6 +249,17 @@ def test_a_profile_that_maps_nothing_is_refused(root, text):
 
 
 @pytest.mark.parametrize(
+    "text", ["01_fist:\n  epochs: 2\n", "01_fist:\n", "01_first: {}\n01_fist: {}"]
+)
+def test_a_misspelled_chapter_in_a_profile_is_refused(root, text):
+    (root / "notebooks/profiles/smoke.yml").write_text(text)
+    message = r"chapter in .*smoke\.yml '01_fist'. Did you mean '01_first'\?.*02_second, scoreboard"
+    for name in ("01_first", "02_second", "scoreboard"):
+        with pytest.raises(BadInput, match=message):
+            fingerprint.of_profile("smoke", name)
+
+
+@pytest.mark.parametrize(
     ("file", "counts"),
     [
         ("book/intro.md", True),
@@ -254,6 +268,8 @@ def test_a_profile_that_maps_nothing_is_refused(root, text):
         ("requirements.lock", True),
         ("notebooks/01_first.py", False),  # counts once it is executed
         ("src/bn_memorization/alpha.py", False),
+        ("src/bn_memorization/site.py", True),  # it builds them
+        ("src/bn_memorization/chapter.py", False),
         ("data/embedded/manifest.json", False),
     ],
 )

@@ -101,6 +101,25 @@ def test_a_seed_without_its_twin_is_an_error():
         influence.compare(pair([1, 1], [1, 1])[:1], "batch", OVER_PLAIN)
 
 
+def test_both_arms_are_compared_with_their_own_clean_samples():
+    """Sums 19, 17, then 1, 1 with norm; 11, 9, then 11, 7 in plain; over 3, 6 and 9."""
+    runs = [*pair([9, 8], [5, 4], seed=0), *pair([0, 0], [5, 3], seed=1)]
+    found = influence.compare_plain(runs, "batch")
+    assert found.seed.tolist() == [0, 1]
+    assert found.treated.tolist() == [1, -1]
+    assert found.plain.tolist() == pytest.approx([5 / 6, (5 - 1) / 6])
+    text = influence.control(found, "BN").replace("\N{NO-BREAK SPACE}", " ")
+    assert "the same delta is 0.75. It is larger with BN in 0 of 1 setting, and in 0 " in text
+    found = found.assign(treated=[0.9, 0.91], plain=[0.1, 0.1])
+    assert "in 1 of 1 setting, and in 1 the" in influence.control(found, "BN")
+
+
+def test_what_was_measured():
+    runs = [*pair([9, 8], [5, 4]), run([[1]] * 3, [[1, 2, 3]] * 3)]
+    wanted = "Measured in each run: 1 to 2 corrupted and 3 clean samples."
+    assert influence.measured(runs) == wanted
+
+
 def test_by_epoch_is_the_delta_of_each_epoch():
     runs = [*pair([9, 8], [5, 4], seed=0), *pair([0, 0], [5, 4], seed=1)]
     frame = influence.by_epoch(runs, "batch")
@@ -142,6 +161,14 @@ def test_a_mixture_holds_the_rate_and_says_what_is_corrupted(sample, most):
         assert (found.sum(1) == 1).all()  # each is there, and none twice
         assert (found.sum(0) <= 1).all()
         torch.testing.assert_close(y[torch.from_numpy(mask)], labels[found.int().argmax(1)])
+
+
+@pytest.mark.parametrize(("most", "found"), [(3, 3), (8, 8), (100, 8)])
+def test_the_clean_samples_bound_a_mixture_that_holds_its_rate(sample, most, found):
+    """24 clean samples suffice for 8 corrupted ones at a quarter."""
+    assert influence.most_at_rate(sample, 0.25, most) == found
+    assert influence.mixture(sample, 0.25, found)[2].mean() == 0.25
+    assert influence.most_at_rate(sample, 0.001, most) == 1
 
 
 def test_a_mixture_is_drawn_by_its_seed(sample):

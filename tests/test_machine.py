@@ -61,7 +61,10 @@ def test_the_environment_names_the_device(having, monkeypatch):
 def test_a_device_that_is_not_here_is_refused(having, monkeypatch, wanted):
     having("mps")
     monkeypatch.setenv(machine.DEVICE_VARIABLE, wanted)
-    message = rf"^BN_MEMORIZATION_DEVICE='{wanted}' is not here\. Choose from: auto, mps, cpu\.$"
+    message = (
+        rf"^BN_MEMORIZATION_DEVICE='{wanted}' \(for make: DEVICE\) is not here\. "
+        r"Choose from: auto, mps, cpu\.$"
+    )
     with pytest.raises(BadInput, match=message):
         machine.device()
 

@@ -8,6 +8,7 @@ from bn_memorization import calibration
 from bn_memorization import membership as mia
 from bn_memorization import membership_tables as tables
 from bn_memorization.claims import NOT_REPRODUCED, REPRODUCED, Evidence
+from bn_memorization.errors import BadInput
 
 
 def shown(styler):
@@ -141,6 +142,13 @@ def test_made_margins_beside_what_is_right():
     assert rows[0]["shift, 6 models"] == f"{frame['few'][0]:.3f}"
     assert rows[0]["shift, 8 models"] == f"{frame['many'][0]:.3f}"
     assert rows[0]["no shift"].startswith(f"{frame['null'][0].estimate:.3f} (")
+
+
+@pytest.mark.parametrize("many", [8, 6])
+def test_many_models_must_be_more(many):
+    frame = calibration.check(8, many, 40, 1.0, seed=0)
+    with pytest.raises(BadInput, match=f"many={many} models must be more than n_models=8"):
+        tables.known(frame, 8, many, 1.0, "smoke")
 
 
 def test_what_was_trained():

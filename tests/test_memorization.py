@@ -1,5 +1,4 @@
 import math
-import re
 
 import numpy as np
 import pandas as pd
@@ -7,9 +6,7 @@ import planted
 import pytest
 
 from bn_memorization import memorization, sample
-from bn_memorization.claims import CLAIMS, judge
 from bn_memorization.foreign import with_foreign
-from bn_memorization.stats import paired_gap
 from bn_memorization.train import Run
 
 NAN = math.nan
@@ -140,6 +137,51 @@ def test_censored_times_understate_the_gap():
     assert found.estimate == 4 - 1
 
 
+FAST, SLOW = [0.0, 0.5, 0.9], [0.0, 0.1, 0.2]
+T = "95 % t over seeds"
+
+
+@pytest.mark.parametrize(
+    ("batch", "plain", "label"),
+    [
+        ([FAST, FAST], [FAST, FAST], T),
+        ([FAST, FAST], [SLOW, FAST], f"{T}; lower bound: 1 of 2 plain runs censored"),
+        ([FAST, FAST], [SLOW, SLOW], "t not meaningful; lower bound: 2 of 2 plain runs censored"),
+        ([FAST, SLOW], [FAST, FAST], f"{T}; upper bound: 1 of 2 BN runs censored"),
+        ([SLOW, SLOW], [FAST, FAST], "t not meaningful; upper bound: 2 of 2 BN runs censored"),
+        (
+            [FAST, SLOW],
+            [SLOW, FAST],
+            f"{T}; no bound: 1 of 2 BN runs and 1 of 2 plain runs censored",
+        ),
+        (
+            [FAST, SLOW],
+            [SLOW, SLOW],
+            "t not meaningful; no bound: 1 of 2 BN runs and 2 of 2 plain runs censored",
+        ),
+    ],
+)
+def test_gaps_in_speed_say_which_bound_they_are(batch, plain, label):
+    runs = [
+        run(curve, norm=norm, seed=seed)
+        for norm, arm in (("batch", batch), ("none", plain))
+        for seed, curve in enumerate(arm)
+    ]
+    (found,) = memorization.compare_speed(iter(runs), "batch")
+    assert found.interval == label
+    (same,) = memorization.compare(runs, "batch", memorization.half_fitted, sign=-1)
+    assert (found.estimate, found.low, found.high) == (same.estimate, same.low, same.high)
+
+
+def test_paired_gives_the_runs_of_each_setting_in_order_of_seed():
+    runs = pairs((0.1, 0.2), (0.3, 0.4)) + pairs((0.5, 0.6), noise_rate=0.5)
+    one, other = memorization.paired(runs[::-1], "batch")[::-1]
+    assert one[0]["noise_rate"] == 0.25
+    assert one[1:] == (runs[:4:2], runs[1:4:2])
+    assert other[0]["noise_rate"] == 0.5
+    assert other[1:] == (runs[4:5], runs[5:])
+
+
 def test_curves_in_long_form():
     one = run([0.1, 0.2], clean=[0.3, 0.4], test=[0.5, 0.6], seed=3)
     two = run([0.7, 0.8], norm="none", seed=4, noise_rate=0.5)
@@ -267,59 +309,3 @@ def test_a_sheet_holds_the_samples_of_all_runs_in_order():
     found = memorization.sheet([first, second])
     assert [image.shape for image in found["images"]] == [(2, 2), (3, 3, 3)]
     assert (found["titles"], found["marked"]) == (["a", "b"], [True, False])
-
-
-def test_censoring_says_how_many_were_cut_off():
-    fast, slow = [0.0, 0.5], [0.0, 0.4]
-    runs = [run(fast), run(slow), run(slow, norm="none"), run(slow, norm="none")]
-    text = memorization.censoring(runs)
-    assert text.startswith("3 of 4 models, 2 of them plain, never fitted half")
-    assert memorization.censoring(runs[:1]).startswith("Every model fitted half")
-
-
-def verdict(key, *estimates):
-    """Return the verdict for one setting an estimate, with an interval of known width."""
-    evidence = [
-        memorization.Evidence.from_gap(
-            {"dataset": f"set {number}"}, paired_gap([e - 0.01, e, e + 0.01], np.zeros(3))
-        )
-        for number, e in enumerate(estimates)
-    ]
-    return judge(CLAIMS[key], evidence)
-
-
-def numbers(text):
-    """Return all numbers of a text, whatever sign of minus and spaces it is written with."""
-    return [float(found) for found in re.findall(r"[+-]?\d+(?:\.\d+)?", text.replace("−", "-"))]
-
-
-def answer(final, speed, loss, arm="BN"):
-    verdicts = zip(("final", "speed", "loss"), (final, speed, loss), strict=True)
-    made = [verdict(f"forced_{key}", *estimates) for key, estimates in verdicts]
-    return memorization.answer(*made, arm)
-
-
-def test_the_answer_says_what_the_evidence_says():
-    text = answer((0.125, -0.25, 0.5), (2.0, 3.5, 1.0), (0.25, -0.5, -0.75))
-    first, second, third = re.split(r"\. It fits half of them sooner |\. Its loss ", text)
-    assert "network with BN" in first
-    assert numbers(first) == [2, 3, -25, 50]  # ahead in 2 of 3, by accuracy points
-    assert first.endswith("(partly)")
-    assert numbers(second) == [3, 3, 1, 3.5]  # sooner in 3 of 3, by epochs
-    assert second.endswith("(reproduced)")
-    assert numbers(third) == [1, 3, -0.75, 0.25]  # lower in 1 of 3, by nats
-    assert third.endswith("(partly).")
-
-
-def test_the_answer_follows_its_evidence():
-    text = answer((-0.125,), (-1.0,), (-2.0,), "group norm")
-    assert "network with group norm" in text
-    assert numbers(text) == [0, 1, -12.5, 0, 1, -1, 0, 1, -2]
-    assert text.count("(not reproduced)") == 3
-    text = answer((0.25,), (-1.0,), (-2.0,))
-    assert numbers(text) == [1, 1, 25, 0, 1, -1, 0, 1, -2]
-    assert "(reproduced)" in text
-
-
-def test_an_effect_of_nothing_is_not_ahead():
-    assert numbers(answer((0.0,), (0.0,), (0.0,))) == [0, 1, 0, 0, 1, 0, 0, 1, 0]

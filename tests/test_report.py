@@ -1,5 +1,6 @@
 import json
 import re
+from dataclasses import replace
 
 import pandas as pd
 import planted
@@ -113,6 +114,16 @@ def test_table_has_a_row_a_setting():
     ]  # fmt: skip
 
 
+def test_intervals_of_two_kinds_are_told_row_by_row():
+    made = verdict(REPRODUCED, replace(PARTLY, interval="lower bound"))
+    head, *rows = cells(report.table(made, "smoke"))
+    assert head == ["setting", "effect", "interval", "interval is", "n", "profile", "verdict"]
+    assert [row[2:5] for row in rows] == [
+        ["+10.0 to +30.0 points", REPRODUCED.interval, "4"],
+        ["-10.0 to +30.0 points", "lower bound", "4"],
+    ]
+
+
 def test_table_speaks_the_claims_unit():
     made = verdict(evidence(1, 2, 3), unit="epochs")
     assert cells(report.table(made, "quick"))[1][1:3] == ["+2.0 epochs", "+1.0 to +3.0 epochs"]
@@ -221,8 +232,8 @@ def run(
 def test_trained_counts_models_and_seconds():
     text = report.trained([run(1.25), run(2.5)], "smoke").data
     assert text == (
-        "Profile smoke: 2 models, each on 48 images for 2 epochs; training took 4 s of processor "
-        "time in all."
+        "Profile smoke: 2 models, each on 48 images for 2 epochs; training took 4 s, added over "
+        "models."
     )
 
 

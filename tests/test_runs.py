@@ -184,6 +184,27 @@ def test_a_failing_run_does_not_stop_the_others(fits):
     assert runs.missing([*BOTH, *bad]) == bad
 
 
+@pytest.mark.parametrize("spec", ["serial", "local:1"])
+def test_an_error_that_nobody_foresaw_comes_with_its_traceback(spec, monkeypatch):
+    """Each kind of executor hands it over in a way of its own."""
+    broken = replace(REAL, epochs=2)
+    object.__setattr__(broken, "lr", "fast")  # as a mistake in a config's checks would leave it
+    with pytest.raises(Failure) as caught:
+        runs.run_all([broken], spec)
+    told = str(caught.value)
+    assert told.startswith(f"1 of 1 runs failed. The first, {broken.describe()}: ")
+    assert "in make_optimizer" in told
+    assert told.splitlines()[-1].startswith("TypeError: ")
+    assert isinstance(caught.value.__cause__, TypeError)
+
+
+def test_a_failure_that_was_foreseen_is_told_without_a_traceback(fits):
+    with pytest.raises(Failure) as caught:
+        runs.run_all([planted.config(norm="none", lr=1e20)], "serial")
+    assert "Traceback" not in str(caught.value)
+    assert isinstance(caught.value.__cause__, Failure)
+
+
 def test_an_ended_process_is_told_though_a_run_failed_by_itself_before(fits, monkeypatch):
     class Pool(SerialExecutor):
         def submit(self, fn, config, where):
@@ -290,6 +311,13 @@ def test_other_code_makes_other_shadow_models(fits, monkeypatch, module):
 def test_a_pool_larger_than_the_data_stops_before_any_training(fits):
     with pytest.raises(BadInput, match="pool_size=61, but planted"):
         runs.run_all([BOTH[0], made_shadows.config(pool_size=61)], "serial")
+    assert fits == []
+
+
+def test_a_class_that_no_shadow_model_sees_stops_before_any_training(fits):
+    lacking = made_shadows.config(pool_size=8, model=1)
+    with pytest.raises(BadInput, match=r"shadow model 1 of .* no image of class (top|mid|bot)"):
+        runs.run_all([BOTH[0], lacking], "serial")
     assert fits == []
 
 

@@ -7,7 +7,7 @@ import torch
 
 from bn_memorization import sample
 from bn_memorization.catalog import Dataset, Split
-from bn_memorization.data import normalize, normalized
+from bn_memorization.data import normalize
 from bn_memorization.errors import BadInput
 from bn_memorization.foreign import with_foreign
 
@@ -47,7 +47,7 @@ def test_flips_are_exact_in_number_and_never_true(size, rate, flips):
 
 def test_the_sample_is_what_it_says():
     """Every image drawn is a normalized training image, with its own label or its flipped one."""
-    images, _ = normalized(DATA)
+    images = normalize(DATA.train.images, DATA)
     drawn = draw(noise_rate=0.25)
     flipped = dict(zip(drawn.corrupted_row.tolist(), drawn.given_label.tolist(), strict=True))
     rows = []
@@ -61,7 +61,7 @@ def test_the_sample_is_what_it_says():
 
 def test_subsets_are_what_they_say():
     drawn = draw(noise_rate=0.25, eval_size=20)
-    images, test_images = normalized(DATA)
+    images, test_images = (normalize(part.images, DATA) for part in (DATA.train, DATA.test))
     x, y = drawn.subsets["corrupted"]
     assert np.array_equal(x.numpy(), images[drawn.corrupted_row])
     assert np.array_equal(y.numpy(), drawn.given_label)

@@ -9,6 +9,7 @@ from made_shadows import config
 
 from bn_memorization import sample as sampling
 from bn_memorization import shadows, train
+from bn_memorization.catalog import Dataset
 from bn_memorization.errors import BadInput, Failure
 from bn_memorization.masks import paired_masks
 from bn_memorization.queries import VIEWS
@@ -210,6 +211,32 @@ def test_more_images_than_there_are():
     with pytest.raises(BadInput, match=r"pool_size=61, but planted .* has 60"):
         shadows.fit(config(pool_size=61), DATA)
     assert len(fitted(pool_size=60, epochs=1, moments=1).arrays["member"]) == 60
+
+
+def without(rows: np.ndarray) -> Dataset:
+    """Return the planted set with the bottom class at these rows made the middle one."""
+    labels = DATA.train.labels.copy()
+    labels[rows[labels[rows] == 2]] = 1
+    return replace(DATA, train=replace(DATA.train, labels=labels))
+
+
+def test_a_class_that_is_not_in_the_pool():
+    message = r"^shadow model 3 of lenet.*pool_size=48 leaves .* class bottom in the pool\. Raise"
+    lacking = without(sampling.drawn_rows(config().pool, DATA))
+    for ask in (shadows.check_size, shadows.fit):
+        with pytest.raises(BadInput, match=message):
+            ask(config(model=3), lacking)
+
+
+@pytest.mark.parametrize("model", range(4))
+def test_a_class_that_is_not_in_the_models_own_half(model):
+    """Its complement and the other pair have it, and may be trained."""
+    half = sampling.drawn_rows(config().pool, DATA)[paired_masks(4, N, 0)[model]]
+    lacking = without(half)
+    with pytest.raises(BadInput, match=rf"^shadow model {model} .* bottom in the model's half"):
+        shadows.check_size(config(model=model), lacking)
+    for other in set(range(4)) - {model}:
+        shadows.check_size(config(model=other), lacking)
 
 
 @pytest.mark.parametrize(("moments", "looks"), [(1, [0, 10]), (3, [0, 3, 7, 10]), (10, range(11))])

@@ -1,30 +1,11 @@
 import math
-import re
 
 import numpy as np
-import pandas as pd
 import planted
 import pytest
-from verdicts import evidence, verdict
+from remedied import GIVEN, HINGE, LOG, grid, run, table
 
 from bn_memorization import tradeoff
-from bn_memorization.train import Run
-
-GIVEN = {"lr": 0.05, "weight_decay": 0.0}
-LOG = {"penalty": "log", "penalty_weight": 1.0, "penalty_target": 0.5}
-HINGE = {"penalty": "hinge", "penalty_weight": 0.1, "penalty_target": 0.25}
-
-
-def run(corrupted, test, **changes):
-    """Return a run with these accuracies after the last epoch, or after each if lists are given."""
-    curves = [np.atleast_1d(curve).astype(float) for curve in (corrupted, test)]
-    columns = [np.concatenate([[0.1], curve]) for curve in (curves[0], curves[0], curves[1])]
-    config = planted.config(epochs=len(curves[0]), **changes)
-    return Run(config, {"accuracy": np.array(columns).T})
-
-
-def table(*runs):
-    return tradeoff.outcomes(runs, **GIVEN)
 
 
 @pytest.mark.parametrize(
@@ -69,16 +50,6 @@ def test_each_seed_needs_one_run_without_a_remedy(seeds):
     without = [run(0.9, 0.8, seed=seed) for seed in seeds]
     with pytest.raises(ValueError, match="one run without a remedy"):
         table(*without, run(0.1, 0.8, seed=0, **LOG))
-
-
-def grid(gains, costs):
-    """Return outcomes of settings A, B, ... (rows) of the log form on seeds 0, 1, ... (columns)."""
-    rows = [run(0.9, 0.9, seed=seed) for seed in range(len(gains[0]))]
-    for number, (gain, cost) in enumerate(zip(gains, costs, strict=True)):
-        change = LOG | {"penalty_target": float(number + 1)}
-        for seed, (g, c) in enumerate(zip(gain, cost, strict=True)):
-            rows.append(run(0.9 - g, 0.9 - c, seed=seed, **change))
-    return table(*rows)
 
 
 def targets(rows):
@@ -163,6 +134,8 @@ def test_early_stopping_at_the_first_epoch_of_equal_test_accuracy():
 def test_early_stopping_at_the_best_epoch_if_none_reaches_it():
     found = stop(0.95)
     assert found.setting == "epoch 3"
+    assert not found.reached
+    assert stop(0.9).reached
     assert (found.gain, found.cost) == pytest.approx((0.3, -0.2))
 
 
@@ -207,52 +180,3 @@ def test_path_is_the_mean_after_each_epoch():
 def test_without_remedy():
     runs = [run(0.9, 0.9), run(0.9, 0.9, **LOG), run(0.9, 0.9, lr=0.01), run(0.9, 0.9, seed=1)]
     assert tradeoff.without_remedy(runs, **GIVEN) == [runs[0], runs[3]]
-
-
-def test_means_for_readers():
-    found = tradeoff.means(grid([[0.2, 0.4]], [[0.0, 0.1]]))
-    assert found.setting.tolist() == ["planted, LeNet, 25 % flipped"] * 2
-    assert found.remedy.tolist() == [tradeoff.NOTHING, "log"]
-    assert found.strength.tolist() == ["", "weight 1, target 1"]
-    accuracies = found[found.columns[3:]].map(lambda text: numbers(text)[0])
-    assert accuracies.values.tolist() == [[90, 90, 90], [60, 60, 85]]
-
-
-def test_comparison_for_readers():
-    outcomes = grid([[0.2, 0.2], [0.3, 0.3]], [[0.0, 0.0], [0.005, 0.005]])
-    penalty = tradeoff.chosen(outcomes, ["log"], tradeoff.PENALTY)
-    decay = penalty.assign(remedy=tradeoff.DECAY, method=tradeoff.DECAY, setting="0.01", gain=0.1)
-    found = tradeoff.comparison(pd.concat([penalty, decay]))
-    assert found.remedy.tolist() == [tradeoff.PENALTY, tradeoff.DECAY]
-    assert found["strength, seed by seed"].tolist() == [
-        "log weight 1, target 2; log weight 1, target 2",
-        "0.01; 0.01",
-    ]
-    assert [numbers(text)[0] for text in found.gain] == [30, 10]
-    assert [numbers(text)[0] for text in found.cost] == [0.5, 0.5]
-    assert found.n.tolist() == [2, 2]
-
-
-def test_beyond_pairs_by_seed_whatever_the_order():
-    """Gains .9, .2 and .4 against .4, .1 and .1: differences .5, .1 and .3, mean .3, s .2."""
-    first, second = grid([[0.9, 0.2, 0.4]], [[0.0] * 3]), grid([[0.4, 0.1, 0.1]], [[0.0] * 3])
-    rows = first[first.method == "log"].assign(remedy="one")
-    rival = second[second.method == "log"].assign(remedy="other")[::-1]
-    text = tradeoff.beyond(rows, rival)
-    reach = 100 * 4.302652729911275 * 0.2 / math.sqrt(3)
-    assert text.startswith("Gain of one minus other: planted, LeNet, 25 % flipped: ")
-    found = numbers(text)
-    assert found[-4:] == pytest.approx([30, 30 - reach, 30 + reach, 3], abs=0.06)
-
-
-def numbers(text):
-    return [float(found) for found in re.findall(r"[+-]?\d+(?:\.\d+)?", text.replace("−", "-"))]
-
-
-def test_the_answer_follows_its_evidence():
-    gain = verdict(evidence(0.2, 0.3, 0.4), threshold=0.1)
-    cost = verdict(evidence(-0.03, 0.02, 0.05), direction="below", threshold=0.01)
-    rivals = pd.DataFrame({"remedy": ["a", "a", "b"], "gain": [0.1, 0.2, -0.05]})
-    text = tradeoff.answer(gain, cost, rivals)
-    assert numbers(text) == [30, 2, 15, -5]
-    assert text.index("(reproduced)") < text.index("(not reproduced)")

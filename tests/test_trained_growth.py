@@ -161,6 +161,10 @@ def test_training_growth_steps_each_batch_from_the_same_model(trained):
     found = training_growth(model, x, y, 0.05, 4)
     assert found.shape == (10,)
     np.testing.assert_allclose(found[4:8], training_growth(model, x[4:8], y[4:8], 0.05, 4))
+    # The rest of two is filled up with the two before it.
+    last = training_growth(model, x[6:10], y[6:10], 0.05, 4)
+    np.testing.assert_allclose(found[8:], last[2:])
+    assert not np.allclose(found[6:8], last[:2])
     network = copy.deepcopy(model).double().train()
     stored = copy.deepcopy(dict(network.named_buffers()))
     before = trained_growth.margins(copy.deepcopy(network).eval()(x[:4].double()), y[:4])
@@ -170,6 +174,13 @@ def test_training_growth_steps_each_batch_from_the_same_model(trained):
     network.load_state_dict(stored, strict=False)
     after = trained_growth.margins(network.eval()(x[:4].double()), y[:4])
     np.testing.assert_allclose(found[:4], (after - before).detach(), rtol=1e-6)
+
+
+def test_a_rest_of_one_sample_is_no_batch_of_its_own(trained):
+    model, x, y = trained
+    assert np.isfinite(training_growth(model, x[:9], y[:9], 0.05, 4)).all()
+    with pytest.raises(BadInput, match="3 samples are no whole batch of 4"):
+        training_growth(model, x[:3], y[:3], 0.05, 4)
 
 
 def test_the_model_stays_as_it_was(trained):

@@ -143,6 +143,40 @@ def test_less_than_one_batch():
         trained.running_and_batch(network(), torch.randn(3, 1, 12, 12), batch_size=4)
 
 
+@pytest.mark.parametrize(
+    ("arch", "numbers"), [("lenet", set()), ("resnet8", {3, 5, 8}), ("densenet22", set())]
+)
+def test_layers_behind_shrunk_weights_lie_at_the_end_of_branches(arch, numbers):
+    net = models.build(arch, "batch", in_channels=1, image_size=12, classes=3, seed=0)
+    assert trained.behind_shrunk(net) == numbers
+
+
+def test_start_and_end_by_hand():
+    net = models.build("resnet8", "batch", in_channels=1, image_size=12, classes=3, seed=0)
+    layers = gamma_sigma(net).layer.to_numpy()
+    x = torch.randn(16, 1, 12, 12)
+    shrunk = np.isin(layers, [3, 5, 8])
+    gamma = np.ones((3, len(layers)))
+    gamma[1, shrunk], gamma[2] = 3, 0.5  # over a sigma of 2
+    gamma[2, ~shrunk] = -3
+    found = trained.start_and_end(run(gamma, layers=list(layers), arch="resnet8"), net, x)
+    before = 1 / batch_sigma(net, x) > 1
+    assert found["BN layers"].tolist() == ["all", "not behind shrunk weights"]
+    assert found.channels.tolist() == [len(layers), (~shrunk).sum()]
+    assert found["before training"].tolist() == [before.mean(), before[~shrunk].mean()]
+    assert found["after epoch 1"].tolist() == [shrunk.mean(), 0]
+    assert found["at the end"].tolist() == [(~shrunk).mean(), 1]
+    assert found["median |gamma|"].tolist() == [np.median(abs(gamma[2])), 3]
+
+
+def test_start_and_end_without_shrunk_weights_has_one_row():
+    net = models.build("lenet", "batch", in_channels=1, image_size=12, classes=3, seed=0)
+    channels = len(gamma_sigma(net))
+    found = trained.start_and_end(run(np.full((2, channels), 3)), net, torch.randn(16, 1, 12, 12))
+    assert found["BN layers"].tolist() == ["all"]
+    assert found["at the end"].tolist() == [1]
+
+
 def test_rescalings_change_the_ratio_and_no_output():
     net, x = network(), torch.randn(30, 1, 12, 12)
     y = net(x).argmax(1)

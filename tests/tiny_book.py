@@ -1,4 +1,4 @@
-"""A checkout of a few lines: two chapters, a scoreboard, four modules and two profiles."""
+"""A checkout of a few lines: two chapters, a scoreboard, a few modules and two profiles."""
 
 from pathlib import Path
 
@@ -41,6 +41,9 @@ FILES = {
     "src/bn_memorization/__init__.py": "",
     "src/bn_memorization/alpha.py": "from bn_memorization import beta\n",
     "src/bn_memorization/beta.py": "def lazy():\n    from bn_memorization.delta import x\n",
+    "src/bn_memorization/chapter.py": "",
+    "src/bn_memorization/parameters.py": "",
+    "src/bn_memorization/site.py": "",
     "src/bn_memorization/delta.py": "import bn_memorization.alpha as back\nx = 1\n",
     "src/bn_memorization/omega.py": "import numpy\n",
 }

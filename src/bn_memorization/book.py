@@ -86,7 +86,8 @@ def _timed(seconds: dict[str, float], name: str) -> Iterator[None]:
 def rerun(name: str, profile: str, given: Mapping[str, str]) -> None:
     """Run one chapter with other parameters, onto pages of its own beside the book's.
 
-    The book and its chapters stay as they are. Raises BadInput and Failure as the chapter does.
+    The book and its chapters stay as they are. When it fails, no pages of an earlier rerun with
+    these parameters are left. Raises BadInput and Failure as the chapter does.
     """
     from bn_memorization import chapter
 
@@ -96,6 +97,7 @@ def rerun(name: str, profile: str, given: Mapping[str, str]) -> None:
     folder = paths.build() / "reruns" / _folder_name(name, profile, values)
     start = time.perf_counter()
     executed = folder / f"{name}.ipynb"
+    shutil.rmtree(folder / "html", ignore_errors=True)
     chapter.execute(planned, executed, mark="rerun")
     with tempfile.TemporaryDirectory() as staged:
         page = site.stage(executed, Path(staged))
@@ -139,9 +141,10 @@ def check_folder(folder: Path) -> None:
         with tempfile.TemporaryFile(dir=folder):
             pass
     except OSError as error:
+        other = ", or set BN_MEMORIZATION_RUNS to another folder for the run records"
         raise BadInput(
-            f"Cannot write to {folder}: {error.strerror}. Make it writable, or set "
-            "BN_MEMORIZATION_RUNS to another folder for the run records."
+            f"Cannot write to {folder}: {error.strerror}. Make it writable"
+            f"{other if folder == paths.runs() else ''}."
         ) from error
 
 

@@ -14,7 +14,6 @@ REPRODUCED = "reproduced"
 PARTLY = "partly"
 NOT_REPRODUCED = "not reproduced"
 NOT_TESTABLE = "not testable at this scale"
-VERDICTS = (REPRODUCED, PARTLY, NOT_REPRODUCED, NOT_TESTABLE)
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,6 @@ __all__ = [
     "fetch",
     "load",
     "normalize",
-    "normalized",
 ]
 
 # For each source of a full set, what may fill the local torchvision root when it is empty.
@@ -58,17 +57,12 @@ def fetch(names: Iterable[str], say: Callable[[str], None] = print) -> None:
         say(f"{DATASETS[name].title}: {images} images, checked, from {got.source}")
 
 
-def normalized(dataset: Dataset) -> tuple[np.ndarray, np.ndarray]:
-    """Return train and test images as float32[N, C, H, W] of the train split's mean 0 and std 1.
-
-    Mean and standard deviation are taken per channel over all pixels of the train split, and the
-    same two numbers are used for the test split.
-    """
-    return normalize(dataset.train.images, dataset), normalize(dataset.test.images, dataset)
-
-
 def normalize(images: np.ndarray, like: Dataset) -> np.ndarray:
-    """Return uint8 images of the shape of `like` as float32[N, C, H, W], as `normalized` does."""
+    """Return uint8 images of the shape of those of `like` as float32[N, C, H, W], normalized.
+
+    Mean and standard deviation are taken per channel over all pixels of the train split of `like`,
+    which thereby has mean 0 and standard deviation 1.
+    """
     return _look_up(_normalization_table(like.train.images), images)
 
 

@@ -30,10 +30,14 @@ def watch(trainings: Mapping[str, Iterable[nn.Module]], sample: Sample) -> pd.Da
 
 
 def sentence(watched: pd.DataFrame, profile: str) -> str:
-    """Return a sentence on how two trainings ended, from the table of `watch`."""
-    ends = [
-        f"with sigma {row['sigma']} test accuracy is {100 * row['test accuracy']:.1f} % and the "
-        f"median gamma {row['median gamma']:.2g}"
-        for row in watched.groupby("sigma", sort=False).tail(1).to_dict("records")
-    ]
-    return f"After the last pass ({profile}), {'; '.join(ends)}."
+    """Return a sentence on how trainings went and ended, from the table of `watch`."""
+    parts = []
+    for name, rows in watched.groupby("sigma", sort=False):
+        first, last = rows.iloc[0], rows.iloc[-1]
+        parts.append(
+            f"with sigma {name} test accuracy ends at {100 * last['test accuracy']:.1f} %, and the "
+            f"median ratio goes from {first['median ratio']:.2g} to {last['median ratio']:.2g}, "
+            f"gamma from {first['median gamma']:.2g} to {last['median gamma']:.2g} and sigma from "
+            f"{first['median sigma']:.2g} to {last['median sigma']:.2g}"
+        )
+    return f"From the first pass to the last ({profile}), {'; '.join(parts)}."

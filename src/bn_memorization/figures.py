@@ -1,4 +1,4 @@
-"""Every picture of the book: one function a kind. Color means arm, in all of them."""
+"""The look of all figures, and the pictures that chapters share. Color means arm in these."""
 
 import math
 from collections.abc import Sequence

@@ -8,6 +8,7 @@ import hashlib
 import json
 import platform
 from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 
 import yaml
@@ -17,6 +18,10 @@ from bn_memorization.errors import BadInput, check_choice
 
 PACKAGE = "bn_memorization"
 SCOREBOARD = "scoreboard"
+# Modules with a part in the result that no chapter imports. What they import in turn is either a
+# chapter's own, or decides whether something can run and not what comes of it.
+EXECUTING = ("chapter", "parameters")
+BUILDING = ("site",)
 MARK = "bn_memorization"  # where an executed notebook's metadata holds what made it
 
 
@@ -33,7 +38,8 @@ def profiles() -> list[str]:
 def of_profile(profile: str, chapter: str) -> dict[str, object]:
     """Return what a profile's file sets for a chapter, its own name included.
 
-    Raises BadInput for an unknown profile or a file that is not such a mapping.
+    Raises BadInput for an unknown profile, a file that is not such a mapping or one that sets
+    something for a chapter that there is not.
     """
     check_choice("profile", profile, profiles())
     path = paths.profiles() / f"{profile}.yml"
@@ -43,6 +49,8 @@ def of_profile(profile: str, chapter: str) -> dict[str, object]:
         raise BadInput(f"{path} is not YAML: {error}") from None
     if not isinstance(content, dict):
         raise BadInput(f"{path} must map chapters to parameters, such as 'epochs: 5'.")
+    for name in content:
+        check_choice(f"chapter in {path}", name, [*chapters(), SCOREBOARD])
     settings = content.get(chapter) or {}
     if not isinstance(settings, dict):
         raise BadInput(f"{path}: {chapter} must map parameter names to values.")
@@ -66,30 +74,32 @@ def modules_used(source: str) -> set[Path]:
     return found
 
 
-def _imported(source: str) -> Iterable[str]:
-    yield "__init__"
+@cache  # the same modules are asked for chapter after chapter
+def _imported(source: str) -> tuple[str, ...]:
     try:
-        tree = ast.parse(source)
+        nodes = list(ast.walk(ast.parse(source)))
     except SyntaxError:
-        return
-    for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and node.module == PACKAGE:
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith(f"{PACKAGE}."):
-            yield node.module.split(".")[1]
-        elif isinstance(node, ast.Import):
-            yield from (
-                alias.name.split(".")[1]
-                for alias in node.names
-                if alias.name.startswith(f"{PACKAGE}.")
-            )
+        nodes = []
+    return ("__init__", *(name for node in nodes for name in _named(node)))
+
+
+def _named(node: ast.AST) -> Iterable[str]:
+    if isinstance(node, ast.ImportFrom) and node.module == PACKAGE:
+        yield from (alias.name for alias in node.names)
+    elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith(f"{PACKAGE}."):
+        yield node.module.split(".")[1]
+    elif isinstance(node, ast.Import):
+        yield from (
+            alias.name.split(".")[1] for alias in node.names if alias.name.startswith(f"{PACKAGE}.")
+        )
 
 
 def of_chapter(name: str, profile: str) -> str:
     """Return the hash of all that a chapter's executed notebook depends on.
 
-    Its text, its parameters, the modules that it imports, the runs it asks for, the embedded data,
-    the lock and the Python version. Raises BadInput for an unknown profile.
+    Its text, its parameters, the modules that it imports and those that put its parameters in place
+    and execute it, the runs it asks for, the embedded data, the lock and the Python version. Raises
+    BadInput as `of_profile` does.
     """
     notebook = paths.notebooks() / f"{name}.py"
     source = notebook.read_text()
@@ -97,7 +107,7 @@ def of_chapter(name: str, profile: str) -> str:
         notebook,
         paths.root() / "requirements.lock",
         paths.embedded() / "manifest.json",
-        *modules_used(source),
+        *modules_used(source).union(_own(EXECUTING)),
     ]
     settings = json.dumps(of_profile(profile, name), sort_keys=True, default=str)
     return _hash(files, settings, platform.python_version())
@@ -110,11 +120,18 @@ def of_scoreboard(profile: str) -> str:
 
 
 def of_site() -> str:
-    """Return the hash of all that the built pages depend on: prose, settings, executed chapters."""
+    """Return the hash of all that the built pages depend on.
+
+    Prose, settings, executed chapters and the module that builds the pages.
+    """
     root, book = paths.root(), paths.book()
     files = [path for path in book.rglob("*") if path.is_file() and "__pycache__" not in path.parts]
     settings = [root / name for name in ("_config.yml", "_toc.yml", "requirements.lock")]
-    return _hash([*files, *settings], platform.python_version())
+    return _hash([*files, *settings, *_own(BUILDING)], platform.python_version())
+
+
+def _own(modules: Iterable[str]) -> list[Path]:
+    return [paths.root() / "src" / PACKAGE / f"{name}.py" for name in modules]
 
 
 def mark_of(path: Path) -> str | None:

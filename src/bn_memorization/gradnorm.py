@@ -21,7 +21,9 @@ from bn_memorization.models import ChannelAffine
 from bn_memorization.sample import Sample
 
 CHUNK = 32  # samples a pass: the unfolded inputs of more convolutions fill no cache
-PROBED = 100  # samples a subset that the probe measures: more would outweigh the training
+# Samples a subset that the probe measures: more would outweigh the training. Part of what a run
+# returns, as all of the probe is: raise train.VERSION with a change.
+PROBED = 100
 
 
 def per_sample_norms(model: nn.Module, x: Tensor, y: Tensor, *, bn_mode: str) -> np.ndarray:

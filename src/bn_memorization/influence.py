@@ -16,16 +16,17 @@ from bn_memorization.config import SETTING
 from bn_memorization.errors import BadInput, check_choice
 from bn_memorization.gradnorm import MODES, per_sample_norms
 from bn_memorization.models import PLAIN
-from bn_memorization.report import count, span
+from bn_memorization.report import between, count, span
 from bn_memorization.sample import Sample
-from bn_memorization.stats import cliffs_delta, mean_interval
+from bn_memorization.stats import cliffs_delta, mean_interval, paired_gap
 from bn_memorization.train import Run
 
 # Corrupted samples with BN, over: (arm, subset) of the same seed.
 OVER_PLAIN, OVER_CLEAN = "over plain", "over clean"
 COMPARISONS = (OVER_PLAIN, OVER_CLEAN)
 SUBSETS = ("corrupted", "clean")
-MODE_NUMBERS = ["median, corrupted", "median, clean", "Cliff's delta"]
+DELTA = "Cliff's delta"
+MODE_NUMBERS = ["median, corrupted", "median, clean", DELTA]
 
 # What becomes of the norms of all moments, [E + 1, n], to give one number a sample, [n].
 Reduce = Callable[[np.ndarray], np.ndarray]
@@ -87,6 +88,45 @@ def compare(
     ]
 
 
+def compare_plain(runs: Iterable[Run], norm: str) -> pd.DataFrame:
+    """Return the summed norms of corrupted over clean samples in both arms, a row a pair.
+
+    Columns: those of config.SETTING, seed, treated, plain: Cliff's deltas. Raises as `compare`.
+    """
+    rows = []
+    for where, pairs in _paired(runs, norm):
+        for treated, plain in pairs:
+            deltas = (delta(arm, plain, OVER_CLEAN, summed) for arm in (treated, plain))
+            key = where | {"seed": treated.config.seed}
+            rows.append(key | dict(zip(("treated", "plain"), deltas, strict=True)))
+    return pd.DataFrame(rows)
+
+
+def control(compared: pd.DataFrame, arm: str) -> str:
+    """Return a sentence on corrupted over clean in the plain arm, from `compare_plain`."""
+    cells = [frame for _, frame in compared.groupby(list(SETTING), sort=False)]
+    plain = [frame.plain.mean() for frame in cells]
+    gaps = [paired_gap(frame.treated, frame.plain) for frame in cells]
+    larger = sum(gap.estimate > 0 for gap in gaps)
+    clear = sum(gap.low > 0 for gap in gaps)
+    return (
+        f"In the plain network the same delta is {between(min(plain), max(plain), DELTA)}. It is "
+        f"larger with {arm} in {larger} of {count(len(cells), 'setting')}, and in {clear} the "
+        "paired difference has a 95 % t interval over seeds that lies above zero. Only what "
+        f"{arm} adds to the plain network's delta can be put down to it."
+    )
+
+
+def measured(runs: Iterable[Run]) -> str:
+    """Return how many samples of each subset a run was measured on, as text."""
+    parts = []
+    for subset in SUBSETS:
+        sizes = [run.arrays[f"norm_{subset}"].shape[1] for run in runs]
+        low, high = min(sizes), max(sizes)
+        parts.append(f"{low if low == high else f'{low} to {high}'} {subset}")
+    return f"Measured in each run: {' and '.join(parts)} samples."
+
+
 def by_epoch(runs: Sequence[Run], norm: str) -> pd.DataFrame:
     """Return the deltas of every epoch in long form, one row a pair, comparison and epoch.
 
@@ -142,7 +182,9 @@ def mixture(
     """Return x[N, ...], y[N] and is_corrupted[N]: training samples mixed about as in training.
 
     The first corrupted samples, `most` at most, and as many clean ones as make their share about
-    `noise_rate`, in an order drawn by `seed`. Raises BadInput if there is no corrupted sample.
+    `noise_rate`, in an order drawn by `seed`. With fewer clean ones in the sample's subset the
+    share is higher; `most_at_rate` says up to which `most` it is not. Raises BadInput if there is
+    no corrupted sample.
     """
     n = min(most, len(sample.subsets["corrupted"][0]))
     if not n:
@@ -152,6 +194,15 @@ def mixture(
     order = np.random.default_rng(seed).permutation(len(y))
     rows = torch.from_numpy(order).to(x.device)
     return x[rows], y[rows], order < n
+
+
+def most_at_rate(sample: Sample, noise_rate: float, most: int) -> int:
+    """Return how many corrupted samples, from 1 to `most`, the clean ones suffice for at a share.
+
+    A `mixture` of so many holds a share of about `noise_rate`.
+    """
+    clean = len(sample.subsets["clean"][0])
+    return max(1, min(most, round(clean * noise_rate / (1 - noise_rate))))
 
 
 def both_modes(

@@ -25,7 +25,8 @@ def device() -> str:
         return here[0]
     if wanted not in here:
         raise BadInput(
-            f"{DEVICE_VARIABLE}={wanted!r} is not here. Choose from: auto, {', '.join(here)}."
+            f"{DEVICE_VARIABLE}={wanted!r} (for make: DEVICE) is not here. "
+            f"Choose from: auto, {', '.join(here)}."
         )
     return wanted
 

@@ -30,7 +30,7 @@ ATTACKS: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
 DECIDES = "online, pooled"  # the attack that decides the claims
 # One claim for each share of outliers; other shares are shown and decide nothing.
 CLAIM_OF = {0.0: "membership_clean", 0.01: "membership_1", 0.05: "membership_5"}
-INTERVAL = "95 % t over pairs of models"
+INTERVAL = "95 % t over pairs of models, one pool"
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,6 +8,7 @@ from IPython.display import Markdown
 from pandas.io.formats.style import Styler
 
 from bn_memorization.claims import Evidence, Verdict
+from bn_memorization.errors import BadInput
 from bn_memorization.membership import ATTACKS, DECIDES, Pool, mean_tpr
 from bn_memorization.report import between, cell, count, name, number, readable, setting, span
 from bn_memorization.shadows import Shadow
@@ -108,7 +109,12 @@ def query_modes(pools: Sequence[Pool], profile: str) -> Styler:
 
 
 def known(frame: pd.DataFrame, n_models: int, many: int, shift: float, profile: str) -> Styler:
-    """Return the table of `calibration.check`: AUCs on made margins beside the right ones."""
+    """Return the table of `calibration.check`: AUCs on made margins beside the right ones.
+
+    Raises BadInput unless `many` is more than `n_models`: equal, two columns would be one.
+    """
+    if many <= n_models:
+        raise BadInput(f"many={many} models must be more than n_models={n_models}.")
     shown = pd.DataFrame(
         {
             "attack": frame["attack"],
@@ -150,7 +156,7 @@ def trained(shadows: Sequence[Shadow], profile: str) -> Markdown:
     return Markdown(
         f"Profile {profile}: {count(len(shadows), 'model')}, each on half of a pool of "
         f"{first.pool_size} images for {count(first.epochs, 'epoch')}; training and querying them "
-        f"took {seconds:.0f} s of processor time in all."
+        f"took {seconds:.0f} s, added over models."
     )
 
 
@@ -165,8 +171,8 @@ def answer(verdicts: Sequence[Verdict], equal: Sequence[tuple[Evidence, float]],
     matched = [item for item, _ in equal]
     clear = sum(item.low > 0 for item in matched)
     return (
-        f"After equal epochs, the likelihood-ratio attack has a higher AUC against {arm} than "
-        f"against the plain network by {listed}. Taken where both arms have the same "
-        f"training loss, the gap is {span(matched, 'AUC')}, and its interval lies above zero in "
+        f"After equal epochs, the likelihood-ratio attack's AUC against {arm} minus that against "
+        f"the plain network is {listed}. Taken where both arms have the same training loss, the "
+        f"gap is {span(matched, 'AUC')}, and its interval lies above zero in "
         f"{clear} of {count(len(matched), 'setting')}."
     )

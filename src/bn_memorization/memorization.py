@@ -4,16 +4,17 @@ All functions are pure and take finished runs; two arms are paired by seed.
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 
-from bn_memorization.claims import Evidence, Verdict
+from bn_memorization.claims import Evidence
 from bn_memorization.config import SETTING
 from bn_memorization.corrupt import NOISE, OOD
 from bn_memorization.data import Dataset
 from bn_memorization.models import PLAIN
-from bn_memorization.report import name, span
+from bn_memorization.report import name
 from bn_memorization.sample import SUBSETS, corrupt
 from bn_memorization.stats import epochs_until, paired_gap
 from bn_memorization.train import Run
@@ -25,7 +26,7 @@ CELL = SETTING
 def curves(runs: Iterable[Run]) -> pd.DataFrame:
     """Return the learning curves in long form, one row a run, epoch and subset.
 
-    Columns: dataset, arch, noise_rate, norm, seed, epoch, subset, accuracy, loss.
+    Columns: dataset, arch, corruption, noise_rate, norm, seed, epoch, subset, accuracy, loss.
     """
     frames = []
     for run in runs:
@@ -55,8 +56,9 @@ def final_accuracy(subset: str) -> Callable[[Run], float]:
 def half_fitted(run: Run) -> float:
     """Return the epochs until half of the corrupted samples are fitted, at most the run's length.
 
-    A run that never gets there counts as its number of epochs. That is the mean time restricted to
-    the horizon: it has no infinite values, and it understates the gap to an arm that is slower.
+    A run that never gets there is censored: it counts as its number of epochs. That is the mean
+    time restricted to the horizon: it has no infinite values, and it understates the gap to an arm
+    that is slower.
     """
     epoch = epochs_until(run.curve("accuracy", "corrupted"), HALF)
     return float(run.config.epochs if epoch is None else epoch)
@@ -76,28 +78,66 @@ def loss_area(run: Run) -> float:
     return float(np.trapezoid(run.curve("loss", "corrupted")) / run.config.epochs)
 
 
+def paired(runs: Iterable[Run], norm: str) -> list[tuple[dict[str, object], list[Run], list[Run]]]:
+    """Return (setting, runs with `norm`, plain runs) of each setting, both lists in order of seed.
+
+    Raises ValueError when a seed lacks one of its two arms.
+    """
+    cells: dict[tuple, dict[str, dict[int, Run]]] = {}
+    for run in runs:
+        cell = cells.setdefault(tuple(getattr(run.config, name) for name in CELL), {})
+        cell.setdefault(run.config.norm, {})[run.config.seed] = run
+    found = []
+    for key, arms in cells.items():
+        first, second = arms.get(norm, {}), arms.get(PLAIN, {})
+        if first.keys() != second.keys():
+            raise ValueError(f"{key}: seeds {sorted(first)} of {norm}, {sorted(second)} of plain.")
+        in_order = [[arm[seed] for seed in sorted(arm)] for arm in (first, second)]
+        found.append((dict(zip(CELL, key, strict=True)), *in_order))
+    return found
+
+
 def compare(
     runs: Iterable[Run], norm: str, measure: Callable[[Run], float], sign: int = 1
 ) -> list[Evidence]:
     """Return, for each setting, the paired gap of a measure.
 
-    The gap is sign * (norm arm - plain arm), paired by seed. Raises ValueError when a seed lacks
-    one of its two arms.
+    The gap is sign * (norm arm - plain arm), paired by seed. Raises ValueError as `paired` does.
     """
-    cells: dict[tuple, dict[str, dict[int, float]]] = {}
-    for run in runs:
-        cell = cells.setdefault(tuple(getattr(run.config, name) for name in CELL), {})
-        cell.setdefault(run.config.norm, {})[run.config.seed] = measure(run)
-    evidence = []
-    for key, arms in cells.items():
-        treated, plain = arms.get(norm, {}), arms.get(PLAIN, {})
-        if treated.keys() != plain.keys():
-            raise ValueError(f"{key}: seeds {sorted(treated)} of {norm}, {sorted(plain)} of plain.")
-        first = [sign * treated[seed] for seed in sorted(treated)]
-        second = [sign * plain[seed] for seed in sorted(plain)]
-        where = dict(zip(CELL, key, strict=True))
-        evidence.append(Evidence.from_gap(where, paired_gap(first, second)))
-    return evidence
+    return [
+        Evidence.from_gap(
+            where,
+            paired_gap([sign * measure(run) for run in first], [sign * measure(r) for r in second]),
+        )
+        for where, first, second in paired(runs, norm)
+    ]
+
+
+def compare_speed(runs: Iterable[Run], norm: str) -> list[Evidence]:
+    """Return, for each setting, the paired gap of `half_fitted`, plain arm - norm arm.
+
+    Where runs are censored the interval's text says how many, and which bound the gap then is.
+    """
+    runs = list(runs)
+    gaps = compare(runs, norm, half_fitted, sign=-1)
+    return [
+        replace(gap, interval=_bound(gap.interval, first, second))
+        for gap, (_, first, second) in zip(gaps, paired(runs, norm), strict=True)
+    ]
+
+
+def _bound(interval: str, first: Sequence[Run], second: Sequence[Run]) -> str:
+    cut, plain_cut = (sum(map(never_half_fitted, arm)) for arm in (first, second))
+    if not cut + plain_cut:
+        return interval
+    bound = "no bound" if cut and plain_cut else "upper bound" if cut else "lower bound"
+    counts = [
+        f"{k} of {len(arm)} {name(arm[0].config.norm)} runs"
+        for k, arm in ((cut, first), (plain_cut, second))
+        if k
+    ]
+    kind = "t not meaningful" if len(first) in (cut, plain_cut) else interval
+    return f"{kind}; {bound}: {' and '.join(counts)} censored"
 
 
 def final_accuracies(runs: Iterable[Run]) -> pd.DataFrame:
@@ -147,31 +187,3 @@ def corrupted_samples(run: Run, data: Dataset, limit: int) -> pd.DataFrame:
 def sheet(samples: Iterable[pd.DataFrame]) -> dict[str, list]:
     """Return the samples of several runs as the arguments of `figures.contact_sheet`."""
     return pd.concat(samples).to_dict("list")
-
-
-def censoring(runs: Sequence[Run]) -> str:
-    """Return a sentence on how many runs never fitted half of their corrupted samples."""
-    slow = sum(never_half_fitted(run) for run in runs)
-    plain = sum(never_half_fitted(run) for run in runs if run.config.norm == PLAIN)
-    if not slow:
-        return "Every model fitted half of its corrupted samples at some epoch: no time is cut off."
-    return (
-        f"{slow} of {len(runs)} models, {plain} of them plain, never fitted half of their "
-        "corrupted samples. Each counts with its last epoch, which understates how slow it is."
-    )
-
-
-def answer(final: Verdict, speed: Verdict, loss: Verdict, arm: str) -> str:
-    """Return the chapter's answer in three plain sentences, from its three verdicts."""
-
-    def ahead(verdict: Verdict) -> str:
-        return f"{sum(item.estimate > 0 for item in verdict.evidence)} of {len(verdict.evidence)}"
-
-    settings = "setting" if len(final.evidence) == 1 else "settings"
-    return (
-        f"After the last epoch the network with {arm} fits more corrupted samples than the plain "
-        f"one in {ahead(final)} {settings}: the gap is {span(final.evidence, 'accuracy')} "
-        f"({final.word}). It fits half of them sooner in {ahead(speed)}, by "
-        f"{span(speed.evidence, 'epochs')} ({speed.word}). Its loss on them, averaged over "
-        f"training, is lower in {ahead(loss)}, by {span(loss.evidence, 'nats')} ({loss.word})."
-    )

@@ -46,6 +46,7 @@ def gamma_sigma(model: nn.Module) -> pd.DataFrame:
     return frame[list(COLUMNS)]
 
 
+# Part of what a run returns: raise train.VERSION with a change.
 def probe(model: nn.Module, sample: Sample) -> dict[str, np.ndarray]:
     """Measure `channels` in training: a `train.Probe`, which needs no sample."""
     return channels(model)

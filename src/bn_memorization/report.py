@@ -86,15 +86,21 @@ def count(n: int, noun: str) -> str:
 
 
 def table(verdict: Verdict, profile: str) -> Styler:
-    """Return a claim's evidence for readers: a row a setting, with interval, n and verdict."""
+    """Return a claim's evidence for readers: a row a setting, with interval, n and verdict.
+
+    What the intervals are stands in the head, or in a column of its own where they differ.
+    """
     unit = verdict.claim.unit
+    kinds = {item.interval for item in verdict.evidence}
+    head = f"interval ({kinds.pop()})" if len(kinds) == 1 else "interval"
     rows = []
     for item, word in zip(verdict.evidence, verdict.words, strict=True):
         rows.append(
             {
                 "setting": setting(item.where),
                 "effect": number(item.estimate, unit),
-                f"interval ({item.interval})": between(item.low, item.high, unit),
+                head: between(item.low, item.high, unit),
+                **({"interval is": item.interval} if kinds else {}),
                 "n": item.n,
                 "profile": profile,
                 "verdict": word,
@@ -166,7 +172,7 @@ def trained(runs: Sequence[Run], profile: str) -> Markdown:
     seconds = sum(run.meta["seconds"] for run in runs)
     return Markdown(
         f"Profile {profile}: {count(len(runs), 'model')}, each on {each}; training took "
-        f"{seconds:.0f} s of processor time in all."
+        f"{seconds:.0f} s, added over models."
     )
 
 

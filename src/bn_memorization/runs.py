@@ -2,6 +2,7 @@
 
 import os
 import time
+import traceback
 from collections.abc import Callable
 from concurrent.futures import as_completed
 from concurrent.futures.process import BrokenProcessPool
@@ -15,7 +16,7 @@ from tqdm import tqdm
 from bn_memorization import data, gradnorm, machine, ratios, sample, shadows, store, train
 from bn_memorization.config import ModelConfig, TrainConfig
 from bn_memorization.corrupt import OOD
-from bn_memorization.errors import Failure
+from bn_memorization.errors import BadInput, Failure
 from bn_memorization.executors import executor, make_deterministic
 from bn_memorization.foreign import FOREIGN, with_foreign
 from bn_memorization.shadows import Shadow, ShadowConfig
@@ -181,7 +182,7 @@ def _train(todo: list[Config], spec: str, where: str, total: int) -> None:
             ) from None
     failed = {config: error for f, config in futures.items() if (error := f.exception())}
     if failed:
-        raise _failure(failed, len(todo))
+        raise _failure(failed, len(todo)) from next(iter(failed.values()))
 
 
 def _failure(failed: dict[Config, BaseException], of: int) -> Exception:
@@ -192,4 +193,7 @@ def _failure(failed: dict[Config, BaseException], of: int) -> Exception:
             "need less memory."
         )
     config, error = next(iter(failed.items()))
-    return Failure(f"{len(failed)} of {of} runs failed. The first, {config.describe()}: {error}")
+    told = str(error)
+    if not isinstance(error, BadInput | Failure):  # nobody foresaw it, so say where it happened
+        told = "".join(traceback.format_exception(error)).rstrip()
+    return Failure(f"{len(failed)} of {of} runs failed. The first, {config.describe()}: {told}")

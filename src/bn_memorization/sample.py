@@ -50,16 +50,22 @@ def check_size(config: TrainConfig, data: Dataset) -> None:
             f"train_size={config.train_size}, but {data.name} ({data.source}) has {available} "
             f"training images. Choose at most {available}, or source=auto for the full set."
         )
-    present = data.train.labels[_rows(config, data)]
-    absent = np.setdiff1d(np.arange(len(data.classes)), present)
-    if absent.size:
+    absent = absent_classes(data.train.labels[drawn_rows(config, data)], data)
+    if absent:
         raise BadInput(
             f"{config.describe()}: train_size={config.train_size} leaves no image of class "
-            f"{', '.join(data.classes[label] for label in absent)}. Raise train_size."
+            f"{absent}. Raise train_size."
         )
 
 
-def _rows(config: TrainConfig, data: Dataset) -> np.ndarray:
+def absent_classes(labels: np.ndarray, data: Dataset) -> str:
+    """Return the names of the classes that are not among the labels, joined by commas."""
+    absent = np.setdiff1d(np.arange(len(data.classes)), labels)
+    return ", ".join(data.classes[label] for label in absent)
+
+
+def drawn_rows(config: TrainConfig, data: Dataset) -> np.ndarray:
+    """Return the rows of the training split that a run draws, int64[train_size], in its order."""
     # A stream of its own: the corruptions start from the bare seed.
     rng = np.random.default_rng([config.seed, 1])
     return rng.permutation(len(data.train))[: config.train_size]
@@ -72,7 +78,7 @@ def corrupt(config: TrainConfig, data: Dataset) -> Corrupted:
     and ValueError when it has no foreign data set and needs one.
     """
     check_size(config, data)
-    rows = _rows(config, data)
+    rows = drawn_rows(config, data)
     images, true = data.train.images[rows], data.train.labels[rows].astype(np.int64)
     how = (config.noise_rate, config.seed, len(data.classes))
     if config.corruption == FLIP:

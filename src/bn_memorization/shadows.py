@@ -19,7 +19,7 @@ from bn_memorization.data import Dataset
 from bn_memorization.errors import BadInput
 from bn_memorization.masks import member_mask
 from bn_memorization.queries import VIEWS, views
-from bn_memorization.sample import corrupt, draw
+from bn_memorization.sample import absent_classes, corrupt, draw, drawn_rows
 from bn_memorization.signals import margin
 
 # Raise when a change here, in masks, queries or signals alters what a run returns.
@@ -117,13 +117,25 @@ class Shadow:
 
 
 def check_size(config: ShadowConfig, data: Dataset) -> None:
-    """Raise BadInput when the pool is larger than the data set's training split."""
+    """Raise BadInput for a pool of more images than there are, or a class with no image.
+
+    Every class must be in the pool, and in the half of it that the model trains on.
+    """
     available = len(data.train)
     if config.pool_size > available:
         raise BadInput(
             f"pool_size={config.pool_size}, but {data.name} ({data.source}) has {available} "
             f"training images. Choose at most {available}, or source=auto for the full set."
         )
+    labels = data.train.labels[drawn_rows(config.pool, data)]
+    member = member_mask(config.model, config.pool_size, config.seed)
+    for what, present in (("the pool", labels), ("the model's half of it", labels[member])):
+        absent = absent_classes(present, data)
+        if absent:
+            raise BadInput(
+                f"{config.describe()}: pool_size={config.pool_size} leaves no image of class "
+                f"{absent} in {what}. Raise pool_size."
+            )
 
 
 @torch.inference_mode()
@@ -153,8 +165,8 @@ def in_training_mode(model: nn.Module, x: Tensor) -> np.ndarray:
 def fit(config: ShadowConfig, data: Dataset, *, device: str = "cpu") -> Shadow:
     """Train one shadow model on its half of the pool and query it on all of it.
 
-    Raises BadInput when the data set is smaller than the pool, and Failure, naming the run, when a
-    logit stops being finite.
+    Raises BadInput as `check_size` does, and Failure, naming the run, when a logit stops being
+    finite.
     """
     check_size(config, data)
     where = torch.device(device)

@@ -6,13 +6,12 @@ of the same seed without a remedy, after the last epoch. Which setting of a reme
 seed is chosen on the other seeds, so that no run has a say in its own choice.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import pandas as pd
 
-from bn_memorization import report
-from bn_memorization.claims import Evidence, Verdict
+from bn_memorization.claims import Evidence
 from bn_memorization.config import NO_PENALTY, SETTING, TrainConfig
 from bn_memorization.regularize import UNTARGETED
 from bn_memorization.stats import epochs_until, mean_interval, paired_gap
@@ -45,8 +44,9 @@ def remedy(config: TrainConfig, *, lr: float, weight_decay: float) -> tuple[str,
 def outcomes(runs: Iterable[Run], *, lr: float, weight_decay: float) -> pd.DataFrame:
     """Return the end of each run, a row a run, with gain and cost against its seed's NOTHING.
 
-    Columns: SETTING, seed, method, setting, corrupted, clean, test (accuracies), gain, cost. Raises
-    ValueError when a seed has no run without a remedy, or more than one.
+    Columns: SETTING, seed, method, setting, weight, target (of a penalty), corrupted, clean, test
+    (accuracies), gain, cost. Raises ValueError when a seed has no run without a remedy, or more
+    than one.
     """
     rows = []
     for run in runs:
@@ -54,6 +54,7 @@ def outcomes(runs: Iterable[Run], *, lr: float, weight_decay: float) -> pd.DataF
         rows.append(
             {name: getattr(run.config, name) for name in (*SETTING, "seed")}
             | {"method": method, "setting": setting}
+            | {"weight": run.config.penalty_weight, "target": run.config.penalty_target}
             | {name: run.curve("accuracy", name)[-1] for name in ("corrupted", "clean", "test")}
         )
     frame, key = pd.DataFrame(rows), [*SETTING, "seed"]
@@ -95,7 +96,7 @@ def stopped(runs: Iterable[Run], rows: pd.DataFrame) -> pd.DataFrame:
     For each row of `rows` (as `chosen` returns), the run of the same cell and seed among `runs`,
     all without a remedy, is stopped after the first epoch whose test accuracy is at least the
     row's; if none is, after the epoch with the highest. The choice looks at the test images, which
-    favors it. The columns are those of `rows`.
+    favors it. The columns are those of `rows`, and `reached`: whether the accuracy was reached.
     """
     without = {_key(run.config): run for run in runs}
     found = []
@@ -111,6 +112,7 @@ def stopped(runs: Iterable[Run], rows: pd.DataFrame) -> pd.DataFrame:
             | {"method": STOPPING, "remedy": STOPPING, "setting": f"epoch {at + 1}"}
             | {"corrupted": corrupted[at], "clean": clean[at], "test": test[at]}
             | {"gain": corrupted[-1] - corrupted[at], "cost": test[-1] - test[at]}
+            | {"reached": reached is not None}
         )
     return pd.DataFrame(found)
 
@@ -139,23 +141,6 @@ def points(outcomes: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def means(outcomes: pd.DataFrame) -> pd.DataFrame:
-    """Return a table for readers: a line a cell, method and setting, mean accuracies as text."""
-    key = [*SETTING, "method", "setting"]
-    frame = outcomes.groupby(key, sort=False)[["corrupted", "clean", "test"]].mean().reset_index()
-    return pd.DataFrame(
-        {
-            "setting": [_where(row) for row in frame.to_dict("records")],
-            "remedy": frame.method,
-            "strength": frame.setting,
-        }
-        | {
-            report.name(column): [report.cell(column, value) for value in frame[column]]
-            for column in ("corrupted", "clean", "test")
-        }
-    )
-
-
 def path(runs: Iterable[Run]) -> pd.DataFrame:
     """Return the mean accuracies after each epoch, from 1: SETTING, epoch, corrupted, test."""
     frames = [
@@ -176,51 +161,15 @@ def without_remedy(runs: Iterable[Run], *, lr: float, weight_decay: float) -> li
     return [run for run in runs if remedy(run.config, **given)[0] == NOTHING]
 
 
-def comparison(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return chosen rows as a table for readers: a line a setting and remedy, with intervals."""
-    lines = []
-    for values, frame in rows.groupby([*SETTING, "remedy"], sort=False):
-        where = dict(zip(SETTING, values, strict=False))
-        strengths = frame.setting
-        if values[-1] == PENALTY:
-            strengths = frame.method + " " + strengths
-        line = {"setting": report.setting(where), "remedy": values[-1]}
-        line["strength, seed by seed"] = "; ".join(strengths)
-        for column in ("gain", "cost"):
-            gap = mean_interval(frame[column])
-            reach = report.between(gap.low, gap.high, "accuracy")
-            line[column] = f"{report.number(gap.estimate, 'accuracy')} ({reach})"
-        lines.append(line | {"n": len(frame)})
-    return pd.DataFrame(lines)
-
-
-def beyond(rows: pd.DataFrame, rival: pd.DataFrame) -> str:
-    """Return a sentence on how much more `rows` gain than `rival` on the same seeds, by setting."""
+def further(rows: pd.DataFrame, rival: pd.DataFrame) -> list[Evidence]:
+    """Return how much more `rows` gain than `rival` on the same seeds, with its interval."""
     both = rows.merge(rival, on=[*SETTING, "seed"], suffixes=("", "_rival"), validate="1:1")
-    parts = []
-    for values, frame in both.groupby(list(SETTING), sort=False):
-        gap = paired_gap(frame.gain, frame.gain_rival)
-        where = report.setting(dict(zip(SETTING, values, strict=True)))
-        reach = report.between(gap.low, gap.high, "accuracy")
-        parts.append(f"{where}: {report.number(gap.estimate, 'accuracy')} ({reach}; n = {gap.n})")
-    return f"Gain of {rows.remedy.iloc[0]} minus {rival.remedy.iloc[0]}: {'; '.join(parts)}."
-
-
-def answer(gain: Verdict, cost: Verdict, rivals: pd.DataFrame) -> str:
-    """Return the chapter's answer in plain sentences; `rivals` holds the other remedies' rows."""
-    best = rivals.groupby("remedy", sort=False).gain.mean()
-    others = ", ".join(f"{report.number(g, 'accuracy')} for {name}" for name, g in best.items())
-    off, price = (report.span(verdict.evidence, "accuracy") for verdict in (gain, cost))
-    return (
-        f"With form, weight and target chosen on the other seeds, no penalty minus penalty is "
-        f"{off} of accuracy on flipped samples ({gain.word}) and {price} of test accuracy "
-        f"({cost.word}). In the mean over settings and seeds, the first difference for other "
-        f"remedies is: {others}."
-    )
-
-
-def _where(row: Mapping[str, object]) -> str:
-    return report.setting({name: row[name] for name in SETTING})
+    return [
+        Evidence.from_gap(
+            dict(zip(SETTING, cell, strict=True)), paired_gap(frame.gain, frame.gain_rival)
+        )
+        for cell, frame in both.groupby(list(SETTING), sort=False)
+    ]
 
 
 def _key(config: TrainConfig) -> tuple:

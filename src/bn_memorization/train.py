@@ -22,8 +22,10 @@ from bn_memorization.errors import Failure
 from bn_memorization.regularize import gamma_sigma_penalty
 from bn_memorization.sample import SUBSETS, Sample, draw
 
-# Raise when a change here, in models, corrupt or data alters what a run returns: records made by
-# an older version are then trained again.
+# Raise when a change alters what a run returns: records made by an older version are then trained
+# again. It depends on this module; on config, sample, corrupt, data and foreign (what is trained
+# on); on models, norms, lenet, resnet, densenet and regularize (the network and its loss); and on
+# the probes in runs.PROBES (gradnorm with its PROBED, and ratios).
 VERSION = 6
 
 EVAL_BATCH = 512
@@ -38,9 +40,11 @@ class Run:
 
     - `accuracy[E + 1, S]`, `loss[E + 1, S]`: eval mode, against the labels given in training for
       `corrupted` and `clean`; NaN where a subset is empty.
-    - `fitted[E + 1, C]`: whether the model predicts the flipped label that it was given.
+    - `fitted[E + 1, C]`: whether the model predicts the given label of the sample.
     - `corrupted_row[C]`: the sample's row in the data set's training split.
-    - `true_label[C]`, `given_label[C]`.
+    - `true_label[C]`, `given_label[C]`: without a true label, `sample.NO_LABEL`.
+    - what each probe of `fit` returns under a name of its own, [E + 1, ...]: see `gradnorm.probe`
+      and `ratios.probe`.
     """
 
     config: TrainConfig

@@ -43,12 +43,11 @@ def own_growth(model: nn.Sequential, x: Tensor, y: Tensor, eta: float) -> pd.Dat
 
     - factor: the predicted factor, the mean of (gamma/sigma)^2 over channels, each weighted with
       the squared gradient that reaches its weights in the twin;
-    - predicted: eta s sum_c (gamma_c/sigma_c)^2 |g_c|^2, g_c the gradient of the margin that
-      reaches the weights of channel c in the twin, from the derived formula;
-    - measured: the growth of the margin;
+    - predicted: eta s sum_c (gamma_c/sigma_c)^2 |g_c|^2 by the derived formula, g_c the gradient of
+      the margin that reaches the weights of channel c in the twin;
+    - measured: the growth of the margin, and ratio: measured / twin;
     - twin: the growth where the BN layer is taken out of the step: y = u + constant, with the
-      constant that leaves every activation of this sample as it is;
-    - ratio: measured / twin.
+      constant that leaves every activation of this sample as it is.
     Raises BadInput for a model without a BN layer right behind a linear or convolutional one.
     """
     model = copy.deepcopy(model).double().eval()
@@ -139,7 +138,7 @@ def _grow(
 
 
 def whole_growth(model: nn.Module, x: Tensor, y: Tensor, eta: float) -> np.ndarray:
-    """Return the growth when one step on a sample alone moves every parameter, float64[N]."""
+    """Return the growth when a step on a sample alone moves all parameters, float64[N]."""
     model = copy.deepcopy(model).double().eval()
     values = dict(model.named_parameters())
     growth = []
@@ -161,19 +160,25 @@ def training_growth(
     """Return what one training step on its batch does to the margin of each sample, float64[N].
 
     x[N, ...], y[N] are split into batches in their order, and each batch takes one step from the
-    same model: train mode, mean loss, plain SGD on all parameters. The margins are measured in eval
-    mode with the stored statistics of before the step.
+    same model: train mode, mean loss, plain SGD on all parameters. A rest is filled up with the
+    samples before it, or its step would have another scale. Margins are measured in eval mode with
+    the stored statistics of before. Raises BadInput for less than one batch.
     """
+    if len(y) < batch_size:
+        raise BadInput(f"{len(y)} samples are no whole batch of {batch_size}. Give more.")
     before = copy.deepcopy(model).double().eval()
-    growth = []
-    for part, labels in zip(x.double().split(batch_size), y.split(batch_size), strict=True):
+    growth = torch.empty(len(y), dtype=torch.float64)
+    for start in reversed(range(0, len(y), batch_size)):  # the first batch of a sample counts
+        stop = min(start + batch_size, len(y))
+        rows = slice(stop - batch_size, stop)
+        part, labels = x[rows].double(), y[rows]
         after = copy.deepcopy(before).train()
         F.cross_entropy(after(part), labels).backward()
         torch.optim.SGD(after.parameters(), lr).step()
         after.load_state_dict(dict(before.named_buffers()), strict=False)
         with torch.no_grad():
-            growth.append(margins(after.eval()(part), labels) - margins(before(part), labels))
-    return torch.cat(growth).numpy()
+            growth[rows] = margins(after.eval()(part), labels) - margins(before(part), labels)
+    return growth.numpy()
 
 
 def compare(
@@ -188,9 +193,9 @@ def compare(
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return (by layer, by sample) for the corrupted samples and the first `clean` clean ones.
 
-    The own steps have the rate lr / batch_size, a sample's share of a step on a mean loss. By layer
-    is `own_growth`; by sample has the columns subset, predicted (the sum over layers), whole
-    (`whole_growth`) and changed (`training_growth`, with all of x as batches).
+    Own steps have the rate lr / batch_size, a sample's share of a mean. By layer is `own_growth`;
+    by sample has the columns subset, predicted (the sum over layers), whole (`whole_growth`) and
+    changed (`training_growth`, with all of x as batches).
     """
     rows = np.flatnonzero(is_corrupted | (np.cumsum(~is_corrupted) <= clean))
     few, eta = torch.from_numpy(rows).to(x.device), lr / batch_size
@@ -228,13 +233,11 @@ def agreement(by_layer: pd.DataFrame, by_sample: pd.DataFrame) -> pd.DataFrame:
 def factors(by_layer: pd.DataFrame) -> str:
     """Tell the predicted factor of each layer."""
     ranges = by_layer.groupby("layer").factor.agg(["min", "max"])
-    listed = "; ".join(
-        f"{low:.2f} to {high:.2f} at layer {n}" for n, low, high in ranges.itertuples()
-    )
+    parts = [f"{low:.2f} to {high:.2f} at layer {n}" for n, low, high in ranges.itertuples()]
     below = int((ranges["max"] < 1).sum())
     return (
-        f"Over samples, the predicted factor is {listed}. In {below} of {len(ranges)} layers it is "
-        "below one for every sample: there BN slows the fitting by these weights down."
+        f"Over samples, the predicted factor is {'; '.join(parts)}. In {below} of {len(ranges)} "
+        "layers it is below one for every sample: there BN slows the fitting by these weights down."
     )
 
 

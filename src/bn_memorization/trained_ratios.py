@@ -13,8 +13,9 @@ from torch import Tensor, nn
 from bn_memorization.claims import Evidence, Verdict
 from bn_memorization.config import SETTING, TrainConfig
 from bn_memorization.errors import BadInput
-from bn_memorization.ratios import batch_sigma, gamma_sigma, rescaled
+from bn_memorization.ratios import batch_sigma, bn_layers, gamma_sigma, rescaled
 from bn_memorization.report import count, span
+from bn_memorization.resnet import Block
 from bn_memorization.stats import mean_interval
 from bn_memorization.train import Run
 
@@ -35,7 +36,8 @@ def ratios(run: Run) -> np.ndarray:
 def share_above_one(run: Run) -> np.ndarray:
     """Return the share of all BN channels with |gamma|/sigma above 1 after each epoch, [E + 1].
 
-    Row 0 says nothing: before training the running statistics are those the layer was made with.
+    Row 0 says nothing: before training the running statistics are those the layer was made with
+    (see `start_and_end`).
     """
     return (ratios(run) > ONE).mean(axis=1)
 
@@ -109,6 +111,42 @@ def running_and_batch(model: nn.Module, x: Tensor, batch_size: int) -> pd.DataFr
     frame["batch"] = np.mean([batch_sigma(model, part) for part in whole], axis=0, dtype=float)
     frame["ratio_batch"] = frame.gamma.abs() / frame.batch
     return frame
+
+
+def behind_shrunk(model: nn.Module) -> set[int]:
+    """Return the numbers of the BN layers behind weights that `resnet` starts at a smaller scale.
+
+    These are the last ones of a ResNet's branches, numbered from 1 as in `ratios.channels`.
+    """
+    shrunk = {block.branch[-1] for block in model.modules() if isinstance(block, Block)}
+    return {number for number, bn in enumerate(bn_layers(model).values(), 1) if bn in shrunk}
+
+
+def start_and_end(run: Run, untrained: nn.Module, x: Tensor) -> pd.DataFrame:
+    """Return one run's share above 1 before, early in and after training, a row a set of layers.
+
+    `untrained` is the network that the run started from and x[N, ...] its training images. Columns:
+    arch, BN layers, channels, the shares "before training" (batch sigma, the mean over batches),
+    "after epoch 1" and "at the end" (running sigma), and the end's "median |gamma|".
+    """
+    before = running_and_batch(untrained, x, run.config.batch_size)
+    shrunk = behind_shrunk(untrained)
+    sets = {"all": np.full(len(before), True)}
+    if shrunk:
+        sets["not behind shrunk weights"] = (~before.layer.isin(shrunk)).to_numpy()
+    ratio, gamma = ratios(run), np.abs(run.arrays["gamma"][-1])
+    return pd.DataFrame(
+        {
+            "arch": run.config.arch,
+            "BN layers": name,
+            "channels": int(chosen.sum()),
+            "before training": (before.ratio_batch[chosen] > ONE).mean(),
+            "after epoch 1": (ratio[1, chosen] > ONE).mean(),
+            "at the end": (ratio[-1, chosen] > ONE).mean(),
+            "median |gamma|": float(np.median(gamma[chosen])),
+        }
+        for name, chosen in sets.items()
+    )
 
 
 def agreement(both: pd.DataFrame, config: TrainConfig, profile: str) -> str:

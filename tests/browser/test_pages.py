@@ -1,4 +1,4 @@
-"""Every page, rendered: maths, figures, headings, and nothing asked of another machine."""
+"""Every page, rendered: math, figures, headings, and nothing asked of another machine."""
 
 import pytest
 from chromium import open_browser

@@ -1,0 +1,139 @@
+"""Forced memorization where both arms have trained equally far, and the chapter's sentences.
+
+At a fixed number of epochs a plain network may just be earlier on the same path. Here the arms of a
+pair are read where they have the same loss on clean training samples.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+
+import numpy as np
+import pandas as pd
+from pandas.io.formats.style import Styler
+
+from bn_memorization.claims import Evidence, Verdict
+from bn_memorization.memorization import never_half_fitted, paired
+from bn_memorization.models import PLAIN
+from bn_memorization.report import between, count, number, readable, setting, span
+from bn_memorization.stats import paired_gap
+from bn_memorization.train import Run
+
+
+def at_equal_clean(
+    runs: Iterable[Run], norm: str, scale: Callable[[float], float] = float
+) -> list[tuple[Evidence, float]]:
+    """Return the gap in accuracy on corrupted samples at equal clean training loss, and that loss.
+
+    The gap is norm arm - plain arm, paired by seed, a setting each. The loss of a pair is the
+    higher of its two last ones, so that both arms have come by it; the one returned is the mean
+    over pairs. `scale` is that of `corrupted_at`. Raises ValueError as `memorization.paired` does.
+    """
+    found = []
+    for where, first, second in paired(runs, norm):
+        target = [max(map(_last_clean_loss, pair)) for pair in zip(first, second, strict=True)]
+        read = partial(corrupted_at, scale=scale)
+        gap = paired_gap(*(list(map(read, arm, target)) for arm in (first, second)))
+        found.append((Evidence.from_gap(where, gap), float(np.mean(target))))
+    return found
+
+
+def _last_clean_loss(run: Run) -> float:
+    return float(run.curve("loss", "clean")[-1])
+
+
+def corrupted_at(run: Run, target: float, scale: Callable[[float], float] = float) -> float:
+    """Return the accuracy on corrupted samples when the clean loss first was down to `target`.
+
+    It lies on the line between the epoch that got there and the one before, accuracy against
+    `scale` of the loss, such as np.log. `target` is at least the run's last clean loss.
+    """
+    loss, accuracy = run.curve("loss", "clean"), run.curve("accuracy", "corrupted")
+    after = int(np.argmax(loss <= target))
+    if after == 0 or loss[after] == target:  # before training, or with nothing between
+        return float(accuracy[after])
+    before = after - 1
+    with np.errstate(divide="ignore"):  # the log of no loss at all is minus infinity: share 0
+        start, wanted, end = (scale(value) for value in (loss[before], target, loss[after]))
+    share = (start - wanted) / (start - end)
+    return float(accuracy[before] + share * (accuracy[after] - accuracy[before]))
+
+
+def table(found: Sequence[tuple[Evidence, float]], profile: str) -> Styler:
+    """Return the gap at equal clean loss for readers, a row a setting."""
+    rows = [
+        {
+            "setting": setting(item.where),
+            "effect": number(item.estimate, "accuracy"),
+            f"interval ({item.interval})": between(item.low, item.high, "accuracy"),
+            "n": item.n,
+            "clean loss": f"{loss:.3f}",
+            "profile": profile,
+        }
+        for item, loss in found
+    ]
+    return readable(pd.DataFrame(rows))
+
+
+def sentence(found: Sequence[tuple[Evidence, float]]) -> str:
+    """Return one sentence on the gaps at equal clean loss: their range, and how many are clear."""
+    gaps = [item for item, _ in found]
+    clear = sum(item.low > 0 for item in gaps)
+    return (
+        "Read where both arms have the same clean training loss, the gap in accuracy on corrupted "
+        f"samples is {span(gaps, 'accuracy')}, and its interval lies above zero in {clear} of "
+        f"{count(len(gaps), 'setting')}."
+    )
+
+
+def sensitivity(found: Sequence[tuple[Evidence, float]]) -> str:
+    """Return a sentence on the same gaps read on lines against the log of the loss, `found`."""
+    gaps = [item for item, _ in found]
+    clear = sum(item.low > 0 for item in gaps)
+    return (
+        "On lines against the log of the loss, as the chapter on membership inference draws them, "
+        f"the gap is {span(gaps, 'accuracy')}, and its interval lies above zero in {clear} of "
+        f"{count(len(gaps), 'setting')}."
+    )
+
+
+def censoring(runs: Sequence[Run], norm: str) -> str:
+    """Return sentences on how many runs never fitted half of their corrupted samples.
+
+    They count the settings, too, in which an arm has no other run: there t means nothing.
+    """
+    arms = [arm for _, *both in paired(runs, norm) for arm in both]
+    slow = sum(never_half_fitted(run) for arm in arms for run in arm)
+    plain = sum(never_half_fitted(run) for run in runs if run.config.norm == PLAIN)
+    if not slow:
+        return "Every model fitted half of its corrupted samples at some epoch: no time is cut off."
+    cells = list(zip(arms[::2], arms[1::2], strict=True))
+    whole = sum(any(all(map(never_half_fitted, arm)) for arm in cell) for cell in cells)
+    return (
+        f"{slow} of {sum(map(len, arms))} models, {plain} of them plain, never fitted half of "
+        "their corrupted samples. Each counts with its last epoch, which understates how slow it "
+        f"is. In {whole} of {count(len(cells), 'setting')} this holds for all runs of an arm: the "
+        "interval there is no confidence interval, though the verdict is read from it."
+    )
+
+
+def answer(
+    final: Verdict,
+    speed: Verdict,
+    loss: Verdict,
+    equal: Sequence[tuple[Evidence, float]],
+    arm: str,
+) -> str:
+    """Return the chapter's answer in plain sentences: three verdicts, and the matched gaps."""
+
+    def ahead(verdict: Verdict) -> str:
+        return f"{sum(item.estimate > 0 for item in verdict.evidence)} of {len(verdict.evidence)}"
+
+    settings = "setting" if len(final.evidence) == 1 else "settings"
+    return (
+        f"After the last epoch the network with {arm} fits more corrupted samples than the plain "
+        f"one in {ahead(final)} {settings}: the gap is {span(final.evidence, 'accuracy')} "
+        f"({final.word}). It fits half of them sooner in {ahead(speed)}, by "
+        f"{span(speed.evidence, 'epochs')} ({speed.word}). Its loss on them, averaged over "
+        f"training, is lower in {ahead(loss)}, by {span(loss.evidence, 'nats')} ({loss.word}). "
+        f"{sentence(equal)}"
+    )
