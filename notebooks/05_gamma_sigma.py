@@ -255,7 +255,7 @@ report.readable(kept.assign(profile=profile)).format(digits)
 # [How to rerun a chapter](../rerunning.md) says where the page appears and what it costs.
 
 # %% tags=["remove-cell"]
-report.publish([verdict], trained_ratios.answer(verdict, scaled), profile)
+report.publish([verdict], trained_ratios.answer(verdict, starts, scaled), profile)
 
 # %% [markdown]
 # ## How this page was made

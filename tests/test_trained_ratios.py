@@ -2,6 +2,7 @@ import math
 import re
 
 import numpy as np
+import pandas as pd
 import planted
 import pytest
 import torch
@@ -213,9 +214,11 @@ def test_the_answer_follows_its_evidence():
     net, x = network(), torch.randn(8, 1, 12, 12)
     scaled = trained.rescalings(net, x, net(x).argmax(1), [0.01, 100])
     scaled["largest change of a logit"] = 0.0
-    text = trained.answer(made, scaled)
-    assert numbers(text) == [1, 0.2, 0.7, 0.5, 1, 2, 0, 1]
+    layers = ["all", "not behind shrunk weights", "all"]
+    starts = pd.DataFrame({"BN layers": layers, "before training": [0.9, 0.1, 0.4]})
+    text = trained.answer(made, starts, scaled)
+    assert numbers(text) == [1, 0.2, 0.7, 0.5, 1, 2, 0.4, 0.9, 0, 1]
     assert "(partly)" in text
     assert text.endswith("in one network and changes no output.")
     scaled["largest change of a logit"] = 0.002
-    assert trained.answer(made, scaled).endswith("changes no logit by more than 0.002.")
+    assert trained.answer(made, starts, scaled).endswith("changes no logit by more than 0.002.")

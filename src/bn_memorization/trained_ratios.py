@@ -187,8 +187,12 @@ def rescalings(
     return pd.DataFrame(rows)
 
 
-def answer(verdict: Verdict, scaled: pd.DataFrame) -> str:
-    """Return the chapter's answer in plain sentences: its verdict, and what `rescalings` found."""
+def answer(verdict: Verdict, starts: pd.DataFrame, scaled: pd.DataFrame) -> str:
+    """Return the chapter's answer in plain sentences: its verdict, and what bears on it.
+
+    `starts` is that of `start_and_end`, `scaled` that of `rescalings`.
+    """
+    first = starts[starts["BN layers"] == "all"]["before training"]
     most = sum(item.estimate > verdict.claim.threshold for item in verdict.evidence)
     low, high = scaled["share above 1"].min(), scaled["share above 1"].max()
     moved = scaled["largest change of a logit"].max()
@@ -196,9 +200,10 @@ def answer(verdict: Verdict, scaled: pd.DataFrame) -> str:
     return (
         f"At the end of training the mean share of BN channels with γ/σ above 1 is "
         f"{span(verdict.evidence, 'share')}; it is above {verdict.claim.threshold:g} in {most} of "
-        f"{count(len(verdict.evidence), 'setting')} ({verdict.word}). The share is not a property "
-        f"of what a network computes: rescaling the weights before BN takes it from {low:.2f} to "
-        f"{high:.2f} in one network and {change}."
+        f"{count(len(verdict.evidence), 'setting')} ({verdict.word}). Before training, from the "
+        f"initialization alone, it is {first.min():.2f} to {first.max():.2f} in one network an "
+        "architecture. The share is not a property of what a network computes: rescaling the "
+        f"weights before BN takes it from {low:.2f} to {high:.2f} in one network and {change}."
     )
 
 
