@@ -28,7 +28,7 @@
 # corrupted sample is larger than without it, and larger than that of a clean sample. The size of a sample's
 # gradient is its influence: how far a step on this sample alone would move the network.
 #
-# This chapter trains nothing of its own. It reads the pairs of networks of
+# This chapter trains one network of its own, for the last figure. Else it reads the pairs of networks of
 # [chapter 1](01_forced_memorization.ipynb): same seed, same images, same corrupted samples, once with BN (the
 # [bn]{.arm .arm-bn} arm), once without (the [plain]{.arm .arm-plain} arm).
 

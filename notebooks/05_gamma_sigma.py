@@ -29,8 +29,8 @@
 # raises a sample's own margin by $(\gamma/\sigma)^2$ times what it would be without BN
 # ([chapter 4](04_margin_growth.ipynb)): above one BN speeds fitting up, below one it slows it down.
 #
-# This chapter trains nothing new. It reads $\gamma$ and $\sigma$ of every BN channel from the networks of
-# [chapter 1](01_forced_memorization.ipynb), after every epoch. The sign of $\gamma$ does not matter, so the
+# This chapter trains one network to take apart. Else it reads $\gamma$ and $\sigma$ of every BN channel from
+# the networks of [chapter 1](01_forced_memorization.ipynb), after every epoch. The sign of $\gamma$ does not matter, so the
 # ratio is $|\gamma|/\sigma$; $\sigma = \sqrt{v + \varepsilon}$ is the running one, as in evaluation.
 
 # %% [markdown]
