@@ -100,7 +100,8 @@ import numpy as np
 from IPython.display import Markdown
 
 from bn_memorization import experiments, figures, matched, memorization, report, runs
-from bn_memorization.claims import CLAIMS, judge
+from bn_memorization.claims import CLAIMS
+from bn_memorization.judging import judge
 
 figures.use_style()
 trained = runs.run_all(experiments.corruptions(parameters))

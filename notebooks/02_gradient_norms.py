@@ -116,7 +116,8 @@ from bn_memorization import (
     report,
     runs,
 )
-from bn_memorization.claims import CLAIMS, judge
+from bn_memorization.claims import CLAIMS
+from bn_memorization.judging import judge
 
 figures.use_style()
 trained = runs.run_all(experiments.corruptions(parameters))

@@ -74,6 +74,7 @@ from bn_memorization import (
     figures_growth,
     growth,
     influence,
+    judging,
     report,
     runs,
     theory,
@@ -184,7 +185,7 @@ figures.scatter_identity(
 
 # %%
 error = check["relative_error"]
-evidence = claims.Evidence(
+evidence = judging.Evidence(
     where={"network": "one channel"},
     estimate=float(error.max()),
     low=float(error.min()),
@@ -192,7 +193,7 @@ evidence = claims.Evidence(
     n=cases,
     interval="range over all cases",
 )
-verdict = claims.judge(claims.CLAIMS["growth_factor"], [evidence])
+verdict = judging.judge(claims.CLAIMS["growth_factor"], [evidence])
 report.table(verdict, profile)
 
 # %% [markdown]
@@ -355,7 +356,7 @@ summed = feedback.summary(pd.concat(pulls), config.noise_rate)
 # %%
 where = {name: getattr(config, name) for name in SETTING}
 share, direction = (
-    claims.judge(claims.CLAIMS[key], feedback.evidence(summed, column, where))
+    judging.judge(claims.CLAIMS[key], feedback.evidence(summed, column, where))
     for key, column in [("feedback", "share"), ("feedback_direction", "up_corrupted")]
 )
 

@@ -94,7 +94,8 @@ import pandas as pd
 from IPython.display import Markdown
 
 from bn_memorization import experiments, figures, figures_ratios, report, runs, trained_ratios
-from bn_memorization.claims import CLAIMS, judge
+from bn_memorization.claims import CLAIMS
+from bn_memorization.judging import judge
 
 figures.use_style()
 trained = runs.run_all(experiments.with_bn(parameters))

@@ -88,7 +88,8 @@ from IPython.display import Markdown
 
 from bn_memorization import experiments, figures, figures_regularize, report, runs, tradeoff
 from bn_memorization import tradeoff_tables as tables
-from bn_memorization.claims import CLAIMS, judge
+from bn_memorization.claims import CLAIMS
+from bn_memorization.judging import judge
 
 figures.use_style()
 trained = runs.run_all(experiments.regularization(parameters))

@@ -15,7 +15,7 @@ import yaml
 from checkouts import check_out, files_in
 from filelock import FileLock
 
-from bn_memorization import book, chapter, cli, experiments, fingerprint, runs, site
+from bn_memorization import book, chapter, cli, fingerprint, plans, runs, site
 from bn_memorization.errors import BadInput, Failure
 
 PATIENCE = 300  # seconds; only a broken test waits that long
@@ -199,10 +199,10 @@ def test_all_runs_are_checked_before_the_first_chapter_runs(root, ran, monkeypat
     def refuse(values):
         raise BadInput("these do not go together")
 
-    monkeypatch.setitem(experiments.CHAPTERS, "02_second", refuse)
+    monkeypatch.setitem(plans.CHAPTERS, "02_second", refuse)
     with pytest.raises(BadInput, match="these do not go together"):
         build(ran)
-    monkeypatch.setitem(experiments.CHAPTERS, "02_second", lambda values: ["a config"])
+    monkeypatch.setitem(plans.CHAPTERS, "02_second", lambda values: ["a config"])
     monkeypatch.setattr(runs, "check", lambda configs: configs and refuse(configs))
     with pytest.raises(BadInput, match="these do not go together"):
         build(ran)

@@ -6,7 +6,7 @@ import nbformat
 import pytest
 import tiny_book
 
-from bn_memorization import chapter, experiments, fingerprint, runs
+from bn_memorization import chapter, fingerprint, plans, runs
 from bn_memorization.errors import BadInput, Failure
 
 CODE = """\
@@ -176,7 +176,7 @@ def test_runs_are_trained_before_the_kernel_and_not_if_they_fail(root, monkeypat
         asked.extend(configs)
         raise Failure("training broke")
 
-    monkeypatch.setitem(experiments.CHAPTERS, "01_first", lambda values: [values["epochs"]])
+    monkeypatch.setitem(plans.CHAPTERS, "01_first", lambda values: [values["epochs"]])
     monkeypatch.setattr(runs, "run_all", fail)
     monkeypatch.setattr(chapter, "_run_kernel", lambda *args: pytest.fail("the kernel ran"))
     target = root / "book" / "chapters" / "01_first.ipynb"

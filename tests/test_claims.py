@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bn_memorization import paths
-from bn_memorization.claims import (
-    CLAIMS,
+from bn_memorization.claims import CLAIMS
+from bn_memorization.judging import (
     NOT_REPRODUCED,
     NOT_TESTABLE,
     PARTLY,

@@ -2,7 +2,7 @@ from dataclasses import asdict, fields, replace
 
 import pytest
 
-from bn_memorization import chapter, experiments, paths
+from bn_memorization import chapter, experiments, paths, plans
 from bn_memorization.claims import CLAIMS
 from bn_memorization.config import SETTING, ModelConfig, TrainConfig
 from bn_memorization.corrupt import CORRUPTIONS
@@ -158,13 +158,13 @@ def test_more_seeds_keep_the_runs_of_fewer():
     assert set(grid(seeds=2)) < set(grid(seeds=3))
 
 
-@pytest.mark.parametrize("chapter", experiments.CHAPTERS)
+@pytest.mark.parametrize("chapter", plans.CHAPTERS)
 def test_every_entry_names_a_chapter(chapter):
     assert (paths.notebooks() / f"{chapter}.py").is_file()
 
 
 def test_a_chapter_without_training_asks_for_no_run():
-    assert experiments.none(SHARED | GRID) == []
+    assert plans.none(SHARED | GRID) == []
 
 
 PROFILES = ("smoke", "quick", "standard", "paper")
@@ -228,7 +228,7 @@ def test_a_rival_that_is_no_rival(name, own):
 def test_chapter_6_has_what_its_claims_need(profile):
     """Every form where it counts, and enough seeds for a verdict in all but the smoke profile."""
     parameters = chapter.plan("06_regularization", profile).parameters
-    configs = experiments.CHAPTERS["06_regularization"](parameters)
+    configs = plans.CHAPTERS["06_regularization"](parameters)
     assert len(configs) == len(set(configs))
     if profile != "smoke":
         assert {config.penalty for config in configs} == {"none", "square", "hinge", "log"}

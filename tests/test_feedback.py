@@ -9,9 +9,10 @@ from torch import nn
 from torch.nn import functional as F
 
 from bn_memorization import feedback, models
-from bn_memorization.claims import CLAIMS, judge
+from bn_memorization.claims import CLAIMS
 from bn_memorization.errors import BadInput
 from bn_memorization.feedback import Start, simulate
+from bn_memorization.judging import judge
 from bn_memorization.stats import mean_interval
 
 TIMES = np.linspace(0, 6, 61)

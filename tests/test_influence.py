@@ -7,10 +7,11 @@ import pytest
 import torch
 
 from bn_memorization import gradnorm, influence, models, train
-from bn_memorization.claims import CLAIMS, Evidence, judge
+from bn_memorization.claims import CLAIMS
 from bn_memorization.config import SETTING
 from bn_memorization.errors import BadInput
 from bn_memorization.influence import COMPARISONS, OVER_CLEAN, OVER_PLAIN, at, summed
+from bn_memorization.judging import Evidence, judge
 from bn_memorization.stats import mean_interval
 
 EPOCHS = 2

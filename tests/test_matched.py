@@ -6,7 +6,8 @@ import pytest
 from test_report import cells, spaced
 
 from bn_memorization import matched
-from bn_memorization.claims import CLAIMS, Evidence, judge
+from bn_memorization.claims import CLAIMS
+from bn_memorization.judging import Evidence, judge
 from bn_memorization.stats import paired_gap
 from bn_memorization.train import Run
 

@@ -7,8 +7,8 @@ from made_shadows import KEEP, OUTLIER, M, N, both, pool, shadows
 
 from bn_memorization import lira
 from bn_memorization import membership as mia
-from bn_memorization.claims import NOT_REPRODUCED, REPRODUCED, Evidence
 from bn_memorization.errors import BadInput
+from bn_memorization.judging import NOT_REPRODUCED, REPRODUCED, Evidence
 from bn_memorization.shadows import Shadow
 from bn_memorization.stats import auc, roc
 

@@ -7,8 +7,8 @@ from made_shadows import KEEP, N, both, shadows
 from bn_memorization import calibration
 from bn_memorization import membership as mia
 from bn_memorization import membership_tables as tables
-from bn_memorization.claims import NOT_REPRODUCED, REPRODUCED, Evidence
 from bn_memorization.errors import BadInput
+from bn_memorization.judging import NOT_REPRODUCED, REPRODUCED, Evidence
 
 
 def shown(styler):

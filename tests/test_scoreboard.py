@@ -9,8 +9,9 @@ from test_report import cells
 from verdicts import NOT, REPRODUCED, UNTESTED, evidence, verdict
 
 from bn_memorization import fingerprint, report, scoreboard
-from bn_memorization.claims import CLAIMS, Verdict
+from bn_memorization.claims import CLAIMS
 from bn_memorization.errors import Failure
+from bn_memorization.judging import Verdict
 
 
 def found(key: str, made: Verdict, profile: str = "smoke") -> dict:

@@ -2,7 +2,8 @@
 
 from dataclasses import replace
 
-from bn_memorization.claims import CLAIMS, Claim, Evidence, Verdict, judge
+from bn_memorization.claims import CLAIMS
+from bn_memorization.judging import Claim, Evidence, Verdict, judge
 
 
 def claim(**changes) -> Claim:

@@ -15,7 +15,7 @@ import papermill
 from nbformat import NotebookNode
 from papermill.exceptions import PapermillExecutionError
 
-from bn_memorization import experiments, fingerprint, parameters, paths, runs
+from bn_memorization import fingerprint, parameters, paths, plans, runs
 from bn_memorization.errors import BadInput, Failure, check_choice
 
 KERNEL = {"name": "python3", "display_name": "Python 3", "language": "python"}
@@ -53,7 +53,7 @@ def plan(name: str, profile: str, given: Mapping[str, object] | None = None) -> 
     values = parameters.check(name, defaults, settings, given or {})
     cell.source = parameters.assign(cell.source, values)
     notebook.metadata["kernelspec"] = KERNEL
-    configs = experiments.CHAPTERS.get(name, experiments.none)(values)
+    configs = plans.CHAPTERS.get(name, plans.none)(values)
     return Plan(name, profile, values, notebook, configs)
 
 

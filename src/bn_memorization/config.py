@@ -22,8 +22,10 @@ class TrainConfig:
 
     `train_size` images are drawn; a share of `noise_rate` is corrupted: it gets a wrong label
     (flip), or gives way to images of another data set (ood) or of noise with random labels. Clean
-    and test curves are measured on at most `eval_size` images each, corrupted ones on all. Raises
-    BadInput for a value out of range.
+    and test curves are measured on at most `eval_size` images each, corrupted ones on all.
+    `penalty_layer` counts BN layers from 1 and keeps the penalty to that one; None is all of them.
+    With `hold_weights` the weights before BN keep the norms that they start with. Raises BadInput
+    for a value out of range.
     """
 
     dataset: str
@@ -44,6 +46,8 @@ class TrainConfig:
     penalty: str = NO_PENALTY
     penalty_weight: float = 0.0
     penalty_target: float = 1.0
+    penalty_layer: int | None = None
+    hold_weights: bool = False
 
     def __post_init__(self):
         check_choice("corruption", self.corruption, CORRUPTIONS)
@@ -55,6 +59,8 @@ class TrainConfig:
         least = {"train_size": 2, "batch_size": 2, "eval_size": 1, "epochs": 1, "seed": 0}
         for name, value in least.items():
             _require(name, getattr(self, name), getattr(self, name) >= value, f"at least {value}")
+        if self.penalty_layer is not None:
+            _require("penalty_layer", self.penalty_layer, self.penalty_layer >= 1, "at least 1")
         for name in ("noise_rate", "momentum"):
             _require(name, getattr(self, name), 0 <= getattr(self, name) < 1, "in [0, 1)")
         for name in ("lr", "penalty_target"):
@@ -70,6 +76,10 @@ class TrainConfig:
         line = f"{self.arch}/{self.norm} on {self.dataset}, {share}"
         if self.penalty != NO_PENALTY:
             line += f", penalty {self.penalty} {self.penalty_weight:g} at {self.penalty_target:g}"
+        if self.penalty_layer is not None:
+            line += f" on layer {self.penalty_layer}"
+        if self.hold_weights:
+            line += ", weights held"
         return f"{line}, seed {self.seed}"
 
 

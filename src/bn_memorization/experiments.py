@@ -4,7 +4,7 @@ The chapter's runner trains them before the notebook opens, with a progress bar 
 the notebook asks for the same list and finds every record there.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, replace
 from fnmatch import fnmatchcase
 from itertools import product
@@ -33,7 +33,6 @@ OF_SHADOWS = (
     "seed",
     "epochs",
     "moments",
-    "queries",
     "batch_size",
     "optimizer",
     "lr",
@@ -200,18 +199,3 @@ def remedies(parameters: Mapping[str, object]) -> list[dict[str, object]]:
     found += [{"weight_decay": value} for value in sorted(parameters["rival_weight_decay"])]
     found += [{"lr": value} for value in sorted(parameters["rival_lr"], reverse=True)]
     return [change for place, change in enumerate(found) if change not in found[:place]]
-
-
-def none(parameters: Mapping[str, object]) -> list[TrainConfig]:
-    """Return no run: the chapter trains nothing."""
-    return []
-
-
-CHAPTERS: dict[str, Callable[[Mapping], list[TrainConfig] | list[ShadowConfig]]] = {
-    "01_forced_memorization": corruptions,
-    "02_gradient_norms": influence,
-    "03_membership_inference": membership,
-    "04_margin_growth": margin_growth,
-    "05_gamma_sigma": ratios,
-    "06_regularization": regularization,
-}

@@ -16,8 +16,8 @@ from torch.func import functional_call, grad, vmap
 from torch.nn import functional as F
 from torch.nn.modules.batchnorm import _BatchNorm
 
-from bn_memorization.claims import Evidence, Verdict
 from bn_memorization.errors import BadInput
+from bn_memorization.judging import Evidence, Verdict
 from bn_memorization.report import number, span
 from bn_memorization.stats import mean_interval
 from bn_memorization.theory import gamma_flow

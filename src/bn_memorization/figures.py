@@ -11,8 +11,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator, PercentFormatter
 from matplotlib_inline.backend_inline import set_matplotlib_formats
 
-from bn_memorization.claims import Evidence, Verdict
 from bn_memorization.config import SETTING
+from bn_memorization.judging import Evidence, Verdict
 from bn_memorization.models import PLAIN
 from bn_memorization.report import name, setting
 from bn_memorization.stats import mean_interval

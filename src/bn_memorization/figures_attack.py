@@ -8,8 +8,8 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullLocator
 
-from bn_memorization.claims import Verdict
 from bn_memorization.figures import INK, WIDTH, color, signed
+from bn_memorization.judging import Verdict
 from bn_memorization.membership import DECIDES, Pool, mean_roc
 from bn_memorization.models import PLAIN
 from bn_memorization.report import name, setting

@@ -27,7 +27,7 @@ MARK = "bn_memorization"  # where an executed notebook's metadata holds what mad
 
 def chapters() -> list[str]:
     """Return the names of the book's chapters, in order."""
-    return sorted(path.stem for path in paths.notebooks().glob("[0-9][0-9]_*.py"))
+    return sorted(path.stem for path in paths.notebooks().glob("[0-9][0-9]*_*.py"))
 
 
 def profiles() -> list[str]:

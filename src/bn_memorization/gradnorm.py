@@ -17,7 +17,7 @@ from torch.nn import functional as F
 from torch.nn.modules.batchnorm import _BatchNorm
 
 from bn_memorization.errors import BadInput, check_choice
-from bn_memorization.models import ChannelAffine
+from bn_memorization.norms import ChannelAffine, CutBatchNorm1d, CutBatchNorm2d
 from bn_memorization.sample import Sample
 
 CHUNK = 32  # samples a pass: the unfolded inputs of more convolutions fill no cache
@@ -204,6 +204,8 @@ def _scale_and_shift(z: Tensor, g: Tensor) -> np.ndarray:
 
 def _batchnorm(layer: _BatchNorm, u: Tensor, g: Tensor) -> np.ndarray:
     z = F.batch_norm(u, layer.running_mean, layer.running_var, eps=layer.eps)
+    if not layer.weight.requires_grad:  # gamma is held: only beta is trained
+        z = torch.zeros_like(z)
     return _scale_and_shift(z, g)
 
 
@@ -220,6 +222,8 @@ LAYERS: dict[type[nn.Module], Callable[..., np.ndarray]] = {
     nn.Conv2d: _conv,
     nn.BatchNorm1d: _batchnorm,
     nn.BatchNorm2d: _batchnorm,
+    CutBatchNorm1d: _batchnorm,
+    CutBatchNorm2d: _batchnorm,
     nn.GroupNorm: _groupnorm,
     ChannelAffine: _affine,
 }

@@ -11,10 +11,10 @@ import pandas as pd
 import torch
 from torch import Tensor, nn
 
-from bn_memorization.claims import Evidence, Verdict
 from bn_memorization.config import SETTING
 from bn_memorization.errors import BadInput, check_choice
 from bn_memorization.gradnorm import MODES, per_sample_norms
+from bn_memorization.judging import Evidence, Verdict
 from bn_memorization.models import PLAIN
 from bn_memorization.report import between, count, span
 from bn_memorization.sample import Sample

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from pandas.io.formats.style import Styler
 
-from bn_memorization.claims import Evidence, Verdict
+from bn_memorization.judging import Evidence, Verdict
 from bn_memorization.memorization import never_half_fitted, paired
 from bn_memorization.models import PLAIN
 from bn_memorization.report import between, count, number, readable, setting, span

@@ -11,9 +11,10 @@ from functools import cached_property, partial
 import numpy as np
 
 from bn_memorization import lira
-from bn_memorization.claims import CLAIMS, Evidence, Verdict, judge
+from bn_memorization.claims import CLAIMS
 from bn_memorization.config import SETTING
 from bn_memorization.errors import check_choice
+from bn_memorization.judging import Evidence, Verdict, judge
 from bn_memorization.models import PLAIN
 from bn_memorization.shadows import Shadow
 from bn_memorization.stats import auc, paired_gap, roc, tpr_at_fpr

@@ -7,8 +7,8 @@ import pandas as pd
 from IPython.display import Markdown
 from pandas.io.formats.style import Styler
 
-from bn_memorization.claims import Evidence, Verdict
 from bn_memorization.errors import BadInput
+from bn_memorization.judging import Evidence, Verdict
 from bn_memorization.membership import ATTACKS, DECIDES, Pool, mean_tpr
 from bn_memorization.report import between, cell, count, name, number, readable, setting, span
 from bn_memorization.shadows import Shadow

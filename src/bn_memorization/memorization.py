@@ -9,10 +9,10 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from bn_memorization.claims import Evidence
 from bn_memorization.config import SETTING
 from bn_memorization.corrupt import NOISE, OOD
 from bn_memorization.data import Dataset
+from bn_memorization.judging import Evidence
 from bn_memorization.models import PLAIN
 from bn_memorization.report import name
 from bn_memorization.sample import SUBSETS, corrupt

@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 
 class ChannelAffine(nn.Module):
@@ -24,8 +25,46 @@ class ChannelAffine(nn.Module):
         return self.weight.view(shape) * x + self.bias.view(shape)
 
 
+class _Cut:
+    """Batch normalization whose batch statistics are constants: no gradient flows through them.
+
+    Forward, running statistics and eval mode are those of batch normalization.
+    """
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return gamma z + beta, with z by the batch's statistics in training mode."""
+        if not self.training:
+            return super().forward(x)
+        self._check_input_dim(x)
+        with torch.no_grad():
+            variance, mean = torch.var_mean(x, [0, *range(2, x.ndim)], unbiased=False)
+            count = x.numel() / x.shape[1]
+            self.running_mean.lerp_(mean, self.momentum)
+            self.running_var.lerp_(variance * count / (count - 1), self.momentum)
+            self.num_batches_tracked += 1
+        return F.batch_norm(x, mean, variance, self.weight, self.bias, eps=self.eps)
+
+
+class CutBatchNorm1d(_Cut, nn.BatchNorm1d):
+    """Batch normalization of vectors [B, C] whose statistics pass no gradient."""
+
+
+class CutBatchNorm2d(_Cut, nn.BatchNorm2d):
+    """Batch normalization of images [B, C, H, W] whose statistics pass no gradient."""
+
+
 def _batch(channels: int, spatial: bool) -> nn.Module:
     return nn.BatchNorm2d(channels) if spatial else nn.BatchNorm1d(channels)
+
+
+def _batch_cut(channels: int, spatial: bool) -> nn.Module:
+    return CutBatchNorm2d(channels) if spatial else CutBatchNorm1d(channels)
+
+
+def _batch_fixed_gamma(channels: int, spatial: bool) -> nn.Module:
+    layer = _batch(channels, spatial)
+    layer.weight.requires_grad_(False)  # it stays the 1 that it starts with
+    return layer
 
 
 def _none(channels: int, spatial: bool) -> nn.Module:
@@ -54,6 +93,8 @@ NORMS: dict[str, Norm] = {
     "group": _group,
     "layer": _layer,
     "affine": _affine,
+    "batch_fixed_gamma": _batch_fixed_gamma,
+    "batch_cut": _batch_cut,
 }
 
 

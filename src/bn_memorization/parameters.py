@@ -195,6 +195,11 @@ def _kind(name: str) -> Number | Choice | ListOf:
     return VOCABULARY[check_choice("parameter", name, VOCABULARY)]
 
 
+def assigned(namespace: Mapping[str, object]) -> dict[str, object]:
+    """Return the parameters that a notebook's namespace holds: call it right after their cell."""
+    return {name: namespace[name] for name in VOCABULARY if name in namespace}
+
+
 def assign(cell: str, values: Mapping[str, object]) -> str:
     """Return the parameters cell with `values` in place of its own, its comments kept."""
     lines = []

@@ -48,8 +48,21 @@ def gamma_sigma(model: nn.Module) -> pd.DataFrame:
 
 # Part of what a run returns: raise train.VERSION with a change.
 def probe(model: nn.Module, sample: Sample) -> dict[str, np.ndarray]:
-    """Measure `channels` in training: a `train.Probe`, which needs no sample."""
-    return channels(model)
+    """Measure `channels` and `weight_norms` in training: a `train.Probe`, which needs no sample."""
+    return channels(model) | {"weight_norm": weight_norms(model)}
+
+
+def weight_norms(model: nn.Module) -> np.ndarray:
+    """Return the l2 norm of the weights before each BN channel, float32[C], in the order below.
+
+    NaN where a BN layer is not fed by one linear or convolutional layer alone. Scaling the weights
+    by c scales the norm and sigma alike: gamma/sigma times the norm stays what it is.
+    """
+    layers = bn_layers(model)
+    norms = {layer: torch.full_like(layer.running_var, torch.nan) for layer in layers.values()}
+    for before, layer in fed_by_weights(model) if layers else ():
+        norms[layer] = before.weight.detach().flatten(1).norm(dim=1)
+    return _joined(list(norms.values()))
 
 
 def channels(model: nn.Module) -> dict[str, np.ndarray]:
@@ -125,7 +138,7 @@ def rescaled(model: nn.Module, c: float, *, scale_eps: bool = True) -> nn.Module
     if not c > 0:
         raise BadInput(f"c={c} must be above 0: it divides gamma/sigma.")
     scaled = copy.deepcopy(model)
-    pairs = list(_fed_by_weights(scaled))
+    pairs = list(fed_by_weights(scaled))
     if not pairs:
         raise BadInput("No batch normalization directly follows a linear or convolutional layer.")
     for before, layer in pairs:
@@ -138,10 +151,16 @@ def rescaled(model: nn.Module, c: float, *, scale_eps: bool = True) -> nn.Module
     return scaled
 
 
-def _fed_by_weights(model: nn.Module) -> Iterator[tuple[nn.Module, _BatchNorm]]:
+class _Tracer(fx.Tracer):
+    def is_leaf_module(self, module: nn.Module, name: str) -> bool:
+        # By itself it looks into every class that is not torch's own, BN with cut statistics too.
+        return isinstance(module, _BatchNorm) or super().is_leaf_module(module, name)
+
+
+def fed_by_weights(model: nn.Module) -> Iterator[tuple[nn.Module, _BatchNorm]]:
     """Yield (layer with weights, BN layer) where the one's output goes to the other alone."""
     layers = bn_layers(model)
-    for node in fx.symbolic_trace(model).graph.nodes:
+    for node in _Tracer().trace(model).nodes:
         if node.op != "call_module" or node.target not in layers:
             continue
         (source,) = node.args

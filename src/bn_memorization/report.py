@@ -14,9 +14,9 @@ from myst_nb import glue
 from pandas.io.formats.style import Styler
 
 from bn_memorization import __version__
-from bn_memorization.claims import Evidence, Verdict
 from bn_memorization.config import SETTING, WORDS
 from bn_memorization.corrupt import FLIP
+from bn_memorization.judging import Evidence, Verdict
 from bn_memorization.train import Run
 
 MINUS, NO_BREAK = "\N{MINUS SIGN}", "\N{NO-BREAK SPACE}"
@@ -26,6 +26,8 @@ NAMES = {
     "group": "group norm",
     "layer": "layer norm",
     "affine": "scale and shift",
+    "batch_fixed_gamma": "BN, gamma fixed at 1",
+    "batch_cut": "BN, statistics as constants",
     "mnist": "MNIST",
     "fashion_mnist": "Fashion-MNIST",
     "cifar10": "CIFAR-10",

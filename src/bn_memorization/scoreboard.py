@@ -7,7 +7,8 @@ from IPython.display import Markdown
 from pandas.io.formats.style import Styler
 
 from bn_memorization import chapter, fingerprint, paths
-from bn_memorization.claims import CLAIMS, NOT_TESTABLE, REPRODUCED, Claim
+from bn_memorization.claims import CLAIMS
+from bn_memorization.judging import NOT_TESTABLE, REPRODUCED, Claim
 from bn_memorization.report import between, number, readable, setting
 
 NOT_RUN = "not run in this build"

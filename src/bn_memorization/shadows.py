@@ -14,16 +14,16 @@ import torch
 from torch import Tensor, nn
 
 from bn_memorization import train
-from bn_memorization.config import TrainConfig
+from bn_memorization.config import NO_PENALTY, TrainConfig
 from bn_memorization.data import Dataset
 from bn_memorization.errors import BadInput
 from bn_memorization.masks import member_mask
 from bn_memorization.queries import VIEWS, views
 from bn_memorization.sample import absent_classes, corrupt, draw, drawn_rows
-from bn_memorization.signals import margin
+from bn_memorization.signals import margin, naive_margin
 
 # Raise when a change here, in masks, queries or signals alters what a run returns.
-VERSION = 2
+VERSION = 3
 
 
 @dataclass(frozen=True)
@@ -33,8 +33,8 @@ class ShadowConfig:
     `seed` decides the pool of `pool_size` images, which share `noise_rate` of them is corrupted and
     how, and all masks; with the index `model`, the initial weights and the order of the batches.
     The margins are taken before training and at `moments` evenly spaced epochs, the last among
-    them, and averaged over the first `queries` views of each image. Test accuracy is measured on
-    at most `eval_size` images. Raises BadInput for a value out of range.
+    them. Test accuracy is measured on at most `eval_size` images. What the weights are held to and
+    penalized for is said in `TrainConfig`. Raises BadInput for a value out of range.
     """
 
     dataset: str
@@ -49,12 +49,16 @@ class ShadowConfig:
     model: int
     epochs: int
     moments: int
-    queries: int
     batch_size: int
     optimizer: str
     lr: float
     momentum: float
     weight_decay: float
+    penalty: str = NO_PENALTY
+    penalty_weight: float = 0.0
+    penalty_target: float = 1.0
+    penalty_layer: int | None = None
+    hold_weights: bool = False
 
     def __post_init__(self):
         _ = self.pool  # checks what the two kinds of config have in common
@@ -65,8 +69,6 @@ class ShadowConfig:
             )
         if not 1 <= self.moments <= self.epochs:
             raise BadInput(f"moments={self.moments} must be from 1 to epochs={self.epochs}.")
-        if not 1 <= self.queries <= len(VIEWS):
-            raise BadInput(f"queries={self.queries} must be from 1 to {len(VIEWS)}.")
 
     @property
     def pool(self) -> TrainConfig:
@@ -93,7 +95,7 @@ class ShadowConfig:
         return f"shadow model {self.model} of {self.pool.describe()}"
 
 
-_NOT_OF_TRAINING = ("pool_size", "model", "moments", "queries")
+_NOT_OF_TRAINING = ("pool_size", "model", "moments")
 
 
 @dataclass(frozen=True)
@@ -102,8 +104,10 @@ class Shadow:
 
     `arrays` holds, with K = moments + 1 looks (the first before training) and N = pool_size:
 
-    - `phi` float32[K, N]: margin of each pool sample for the label it was given, eval mode, mean
-      over the views.
+    - `phi` float32[K, N]: margin of each pool sample for the label it was given, eval mode.
+    - `phi_view` float32[V, N]: the same after the last epoch, for each of `queries.VIEWS`.
+    - `phi_naive` float32[N]: the same after the last epoch, for the image as it is, by the float32
+      way through probabilities (see `signals.naive_margin`).
     - `phi_batch` float32[N]: the same after the last epoch in training mode, the image as it is.
     - `correct` bool[K, N]: whether the model predicts that label, for the image as it is.
     - `test_accuracy` float64[K].
@@ -139,15 +143,13 @@ def check_size(config: ShadowConfig, data: Dataset) -> None:
 
 
 @torch.inference_mode()
-def query(model: nn.Module, x: Tensor, y: Tensor, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return (logits of each view [V, N, C], whether the plain view is right [N]).
+def query(model: nn.Module, x: Tensor) -> np.ndarray:
+    """Return the logits [N, C] of images x[N, ...].
 
     In eval mode: a sample's margin does not depend on its batch, and no buffer changes.
     """
     model.eval()
-    chunks = [[model(part) for part in view.split(train.EVAL_BATCH)] for view in views(x, count)]
-    logits = torch.stack([torch.cat(parts) for parts in chunks])
-    return logits.cpu().numpy(), (logits[0].argmax(1) == y).cpu().numpy()
+    return torch.cat([model(part) for part in x.split(train.EVAL_BATCH)]).cpu().numpy()
 
 
 @torch.inference_mode()
@@ -178,18 +180,21 @@ def fit(config: ShadowConfig, data: Dataset, *, device: str = "cpu") -> Shadow:
     def look(epoch: int) -> None:
         if epoch not in config.looks:
             return
-        logits, right = query(model, drawn.x, drawn.y, config.queries)
+        logits = query(model, drawn.x)
         train.check_finite([logits], epoch, config)
-        phi.append(np.mean([margin(view, pool.labels) for view in logits], axis=0))
-        correct.append(right)
+        phi.append(margin(logits, pool.labels))
+        correct.append(logits.argmax(1) == pool.labels)
         test.append(train.measure(model, {"test": drawn.subsets["test"]})["test"][1].mean())
 
     inside = torch.from_numpy(np.flatnonzero(member)).to(where)
     train.optimize(model, drawn.x[inside], drawn.y[inside], config.recipe, look)
     by_batch = in_training_mode(model, drawn.x)
-    train.check_finite([by_batch], config.epochs, config)
+    by_view = [query(model, view) for view in views(drawn.x, len(VIEWS))]
+    train.check_finite([by_batch, *by_view], config.epochs, config)
     arrays = {
         "phi": np.stack(phi).astype(np.float32),
+        "phi_view": np.stack([margin(z, pool.labels) for z in by_view]).astype(np.float32),
+        "phi_naive": naive_margin(by_view[0], pool.labels),
         "phi_batch": margin(by_batch, pool.labels).astype(np.float32),
         "correct": np.stack(correct),
         "test_accuracy": np.array(test, np.float64),

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import pandas as pd
 
-from bn_memorization.claims import Evidence
 from bn_memorization.config import NO_PENALTY, SETTING, TrainConfig
+from bn_memorization.judging import Evidence
 from bn_memorization.regularize import UNTARGETED
 from bn_memorization.stats import epochs_until, mean_interval, paired_gap
 from bn_memorization.train import Run

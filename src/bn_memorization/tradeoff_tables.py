@@ -5,8 +5,8 @@ from collections.abc import Mapping
 import pandas as pd
 
 from bn_memorization import report
-from bn_memorization.claims import Verdict
 from bn_memorization.config import SETTING
+from bn_memorization.judging import Verdict
 from bn_memorization.regularize import UNTARGETED
 from bn_memorization.stats import mean_interval
 from bn_memorization.tradeoff import PENALTY, STOPPING, further

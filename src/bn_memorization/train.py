@@ -18,15 +18,18 @@ from torch.nn import functional as F
 from bn_memorization import models
 from bn_memorization.config import NO_PENALTY, TrainConfig
 from bn_memorization.data import Dataset
-from bn_memorization.errors import Failure
+from bn_memorization.errors import BadInput, Failure
+from bn_memorization.hold import weight_holder
+from bn_memorization.ratios import bn_layers
 from bn_memorization.regularize import gamma_sigma_penalty
 from bn_memorization.sample import SUBSETS, Sample, draw
 
 # Raise when a change alters what a run returns: records made by an older version are then trained
 # again. It depends on this module; on config, sample, corrupt, data and foreign (what is trained
-# on); on models, norms, lenet, resnet, densenet and regularize (the network and its loss); and on
+# on); on models, norms, lenet, resnet, densenet, regularize and hold (the network, its loss and its
+# weights); and on
 # the probes in runs.PROBES (gradnorm with its PROBED, and ratios).
-VERSION = 6
+VERSION = 7
 
 EVAL_BATCH = 512
 
@@ -112,6 +115,7 @@ def optimize(
     It is for `look` to stop a run that diverges, by `check_finite`.
     """
     optimizer = make_optimizer(config, model)
+    hold = weight_holder(model) if config.hold_weights else _no_hold
     order = torch.Generator().manual_seed(config.seed)
     look(0)
     with _penalty(config, model) as penalty:
@@ -125,6 +129,7 @@ def optimize(
                 loss = F.cross_entropy(model(x[batch]), y[batch]) + penalty()
                 loss.backward()
                 optimizer.step()
+                hold()
             look(epoch)
 
 
@@ -143,8 +148,24 @@ def _penalty(config: TrainConfig, model: nn.Module) -> Iterator[Callable[[], Ten
         yield lambda: 0.0
         return
     form = {"weight": config.penalty_weight, "target": config.penalty_target}
-    with gamma_sigma_penalty(model, form=config.penalty, **form) as penalty:
+    with gamma_sigma_penalty(_penalized(config, model), form=config.penalty, **form) as penalty:
         yield penalty.value
+
+
+def _penalized(config: TrainConfig, model: nn.Module) -> nn.Module:
+    if config.penalty_layer is None:
+        return model
+    layers = list(bn_layers(model).values())
+    if config.penalty_layer > len(layers):
+        raise BadInput(
+            f"penalty_layer={config.penalty_layer}, but {config.arch} with norm {config.norm} has "
+            f"{len(layers)} BN layers."
+        )
+    return layers[config.penalty_layer - 1]
+
+
+def _no_hold() -> None:
+    """Leave the weights as the step left them."""
 
 
 @torch.inference_mode()

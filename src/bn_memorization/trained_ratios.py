@@ -10,9 +10,9 @@ import pandas as pd
 import torch
 from torch import Tensor, nn
 
-from bn_memorization.claims import Evidence, Verdict
 from bn_memorization.config import SETTING, TrainConfig
 from bn_memorization.errors import BadInput
+from bn_memorization.judging import Evidence, Verdict
 from bn_memorization.ratios import batch_sigma, bn_layers, gamma_sigma, rescaled
 from bn_memorization.report import count, span
 from bn_memorization.resnet import Block
