@@ -65,30 +65,6 @@ lr = 0.02  # learning rate, the same for both arms
 momentum = 0.9  # of sgd
 weight_decay = 0.0  # added to the gradient, times the weight
 
-# %% tags=["remove-cell"]
-parameters = {
-    "profile": profile,
-    "dataset": dataset,
-    "arch": arch,
-    "corruption": corruption,
-    "noise_rate": noise_rate,
-    "only": only,
-    "source": source,
-    "train_size": train_size,
-    "eval_size": eval_size,
-    "epochs": epochs,
-    "batch_size": batch_size,
-    "deep_train_size": deep_train_size,
-    "deep_eval_size": deep_eval_size,
-    "deep_epochs": deep_epochs,
-    "deep_batch_size": deep_batch_size,
-    "norm": norm,
-    "seeds": seeds,
-    "optimizer": optimizer,
-    "lr": lr,
-    "momentum": momentum,
-    "weight_decay": weight_decay,
-}
 
 # %% [markdown]
 # ## Setup
@@ -102,8 +78,10 @@ from IPython.display import Markdown
 from bn_memorization import experiments, figures, matched, memorization, report, runs
 from bn_memorization.claims import CLAIMS
 from bn_memorization.judging import judge
+from bn_memorization.parameters import assigned
 
 figures.use_style()
+parameters = assigned(globals())
 trained = runs.run_all(experiments.corruptions(parameters))
 curves = memorization.curves(trained)
 report.trained(trained, profile)

@@ -58,28 +58,6 @@ lr = 0.02  # learning rate, the same for both arms
 momentum = 0.9  # of sgd
 weight_decay = 0.0  # added to the gradient, times the weight
 
-# %% tags=["remove-cell"]
-parameters = {
-    "profile": profile,
-    "dataset": dataset,
-    "source": source,
-    "pool_size": pool_size,
-    "eval_size": eval_size,
-    "n_models": n_models,
-    "outlier_rate": outlier_rate,
-    "corruption": corruption,
-    "arch": arch,
-    "norm": norm,
-    "seed": seed,
-    "epochs": epochs,
-    "moments": moments,
-    "queries": queries,
-    "batch_size": batch_size,
-    "optimizer": optimizer,
-    "lr": lr,
-    "momentum": momentum,
-    "weight_decay": weight_decay,
-}
 
 # %% [markdown]
 # ## Setup
@@ -96,8 +74,10 @@ parameters = {
 from bn_memorization import calibration, experiments, figures, figures_attack, report, runs
 from bn_memorization import membership as mia
 from bn_memorization import membership_tables as tables
+from bn_memorization.parameters import assigned
 
 figures.use_style()
+parameters = assigned(globals())
 shadows = runs.run_all(experiments.membership(parameters))
 pools = mia.pools(shadows)
 pairs = mia.paired(pools, norm)

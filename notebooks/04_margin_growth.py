@@ -81,18 +81,10 @@ from bn_memorization import (
     trained_growth,
 )
 from bn_memorization.config import SETTING
+from bn_memorization.parameters import assigned
 
 figures.use_style()
-parameters = {
-    "profile": profile,
-    "cases": cases,
-    "seed": seed,
-    "source": source,
-    "train_size": train_size,
-    "eval_size": eval_size,
-    "epochs": epochs,
-    "seeds": seeds,
-}
+parameters = assigned(globals())
 networks = experiments.margin_growth(parameters)
 trained = runs.run_all(networks)
 config = networks[0]

@@ -59,12 +59,6 @@ lr = 0.02  # learning rate of all runs but its rivals
 momentum = 0.9  # of sgd
 weight_decay = 0.0  # of all runs but its rivals
 
-# %% tags=["remove-cell"]
-names = (
-    "profile dataset arch noise_rate penalty_form penalty_weight penalty_target rival_weight_decay"
-)
-names += " rival_lr source train_size eval_size epochs batch_size seeds optimizer lr momentum weight_decay"
-parameters = {name: globals()[name] for name in names.split()}
 
 # %% [markdown]
 # ## Setup
@@ -90,8 +84,10 @@ from bn_memorization import experiments, figures, figures_regularize, report, ru
 from bn_memorization import tradeoff_tables as tables
 from bn_memorization.claims import CLAIMS
 from bn_memorization.judging import judge
+from bn_memorization.parameters import assigned
 
 figures.use_style()
+parameters = assigned(globals())
 trained = runs.run_all(experiments.regularization(parameters))
 given = {"lr": lr, "weight_decay": weight_decay}
 outcomes = tradeoff.outcomes(trained, **given)
