@@ -16,7 +16,7 @@ export BN_MEMORIZATION_DEVICE   := $(DEVICE)
 export PROFILE CHAPTER PARAMS DATASETS
 
 .DELETE_ON_ERROR:
-.PHONY: help book chapter data test lint format lock clean browser
+.PHONY: help book chapter data publish test lint format lock clean browser
 
 help: ## print this list
 	@echo "Batch normalization and memorization: a book that computes itself."
@@ -36,6 +36,9 @@ chapter: $(READY) ## rerun one: CHAPTER=01_forced_memorization PARAMS="epochs=5"
 
 data: $(READY) ## fetch the full data sets: DATASETS="mnist cifar10", all without it
 	@set -f; $(RUN) data $$DATASETS
+
+publish: $(READY) ## copy the records and verdicts of a built book to published/
+	@$(RUN) publish --profile "$$PROFILE"
 
 test: $(READY) browser ## run all tests, the built pages in a real browser among them
 	@$(RUN) test

@@ -1,5 +1,6 @@
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import nbformat
@@ -8,8 +9,9 @@ import tiny_book
 from test_report import cells
 from verdicts import NOT, REPRODUCED, UNTESTED, evidence, verdict
 
-from bn_memorization import fingerprint, report, scoreboard
+from bn_memorization import control_claims, fingerprint, report, scoreboard
 from bn_memorization.claims import CLAIMS
+from bn_memorization.control_claims import CONTROLS, MATCHED
 from bn_memorization.errors import Failure
 from bn_memorization.judging import Verdict
 
@@ -65,15 +67,66 @@ def numbers_in(text: str) -> list[int]:
 
 
 def test_summary_counts():
-    n = len(CLAIMS)
+    n = len(CLAIMS) - 1  # the identity is told apart
     assert numbers_in(scoreboard.summary({})) == [n, 0, 0]
     text = scoreboard.summary(RESULTS)
     assert numbers_in(text) == [n, 2, 1]  # one of the two is only partly so
     assert "cannot be tested" not in text
-    untested = {key: found(key, verdict(UNTESTED)) for key in ("growth_factor", "penalty")}
+    assert "control" not in text
+    untested = {key: found(key, verdict(UNTESTED)) for key in ("penalty", "penalty_cost")}
     text = scoreboard.summary(RESULTS | untested)
     assert numbers_in(text) == [n, 4, 1, 2]
     assert "2 cannot be tested" in text
+
+
+def test_summary_counts_the_identity_apart():
+    identity = {"growth_factor": found("growth_factor", verdict(evidence(1.0, 1.0, 1.0)))}
+    text = scoreboard.summary(identity)
+    assert numbers_in(text.partition(" The equation")[0]) == [len(CLAIMS) - 1, 0, 0]
+    assert text.endswith("at fixed statistics, is reproduced.")
+
+
+@pytest.fixture
+def controlled(monkeypatch):
+    """Two controls, of forced_final and of forced_speed."""
+    made = {key: replace(CLAIMS["forced_final"], key=key, chapter="08_c") for key in ("a", "b")}
+    monkeypatch.setattr(scoreboard, "CONTROLS", made)
+    monkeypatch.setattr(control_claims, "CONTROLS", made)
+    monkeypatch.setattr(scoreboard, "MATCHED", {"forced_final": "a", "forced_speed": "b"})
+
+
+def test_a_claim_survives_as_its_control_says(controlled):
+    final, loss = CLAIMS["forced_final"], CLAIMS["forced_loss"]
+    assert scoreboard.survives(loss, RESULTS) == ("not asked", None)
+    assert scoreboard.survives(final, RESULTS) == ("not run in this build", "08_c")
+    for made, said in [
+        ((REPRODUCED,), "yes"),
+        ((NOT,), "no"),
+        ((REPRODUCED, NOT), "in part"),
+        ((UNTESTED,), "not testable at this scale"),
+    ]:
+        results = RESULTS | {"a": found("a", verdict(*made))}
+        assert scoreboard.survives(final, results) == (said, "08_c")
+        assert rows_of(results)[final.statement][5] == f"[{said}](08_c.ipynb)"
+
+
+def test_summary_counts_what_survives(controlled):
+    results = RESULTS | {"a": found("a", verdict(NOT)), "b": found("b", verdict(REPRODUCED))}
+    told = scoreboard.summary(results).partition("reproduced.")[2]
+    assert numbers_in(told.replace(":", " ")) == [2, 1, 0, 1]
+
+
+def test_controls_have_a_table_of_their_own_and_words_of_their_own(controlled):
+    lines = scoreboard.controls(RESULTS | {"a": found("a", verdict(NOT))}).data.splitlines()
+    assert len(lines) == 4
+    assert lines[2].endswith("| [does not hold](08_c.ipynb) |")
+    assert lines[3].endswith("| [not run in this build](08_c.ipynb) |")
+
+
+def test_every_match_is_of_a_claim_by_a_control_on_it():
+    for key, control in MATCHED.items():
+        assert CONTROLS[control].number == CLAIMS[key].number
+    assert not CONTROLS.keys() & CLAIMS.keys()
 
 
 def rows_of(results: dict) -> dict[str, list[str]]:
@@ -84,7 +137,7 @@ def rows_of(results: dict) -> dict[str, list[str]]:
     ]
     head, rule, *rows = lines
     assert set("".join(rule)) == {"-"}
-    assert all(len(row) == len(head) == 5 for row in lines)
+    assert all(len(row) == len(head) == 6 for row in lines)
     return {row[1]: row for row in rows}
 
 
@@ -92,7 +145,7 @@ def test_overview_lists_every_claim_with_what_decides_it():
     rows = rows_of(RESULTS)
     assert list(rows) == [claim.statement for claim in CLAIMS.values()]
     for claim in CLAIMS.values():
-        number, _, quantity, holds_if, _ = rows[claim.statement]
+        number, _, quantity, holds_if, _, _ = rows[claim.statement]
         assert number == str(claim.number)
         assert quantity == claim.quantity
         assert holds_if.startswith(claim.direction)
@@ -122,7 +175,7 @@ def test_overview_links_each_verdict_to_its_chapter():
 
 
 def test_settings_has_a_row_for_each_setting_of_each_claim():
-    head, *rows = cells(scoreboard.settings(RESULTS))
+    head, *rows = cells(scoreboard.settings(RESULTS.values()))
     titles = [f"{CLAIMS[key].number}. {CLAIMS[key].title}" for key in RESULTS]
     assert head == ["claim", "setting", "effect", "interval", "n", "profile", "verdict"]
     mnist = "MNIST, LeNet, 5 % flipped"
@@ -136,7 +189,16 @@ def test_settings_has_a_row_for_each_setting_of_each_claim():
 
 def test_settings_are_the_same_html_for_the_same_results():
     again = json.loads(json.dumps(RESULTS))
-    assert scoreboard.settings(again).to_html() == scoreboard.settings(RESULTS).to_html()
+    assert (
+        scoreboard.settings(again.values()).to_html()
+        == scoreboard.settings(RESULTS.values()).to_html()
+    )
+
+
+def test_settings_leave_out_what_is_no_longer_declared():
+    old = found("forced_final", verdict(NOT)) | {"claim": "of an older version"}
+    _, *rows = cells(scoreboard.settings([*RESULTS.values(), old]))
+    assert len(rows) == 3
 
 
 def test_intervals_name_each_kind_once_with_its_claims():
@@ -155,7 +217,8 @@ def test_real_chapters_give_verdicts_on_their_own_claims(built_site, monkeypatch
     monkeypatch.setenv("BN_MEMORIZATION_ROOT", str(built_site.parents[1]))
     results = scoreboard.collect()
     # At smoke not every claim's setting is run, but every chapter has something to say.
-    assert {CLAIMS[key].chapter for key in results} == set(fingerprint.chapters())
+    declared = CLAIMS | CONTROLS
+    assert {declared[key].chapter for key in results} == set(fingerprint.chapters())
     for key, result in results.items():
         assert result["claim"] == key
         assert result["profile"] == "smoke"

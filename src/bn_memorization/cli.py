@@ -30,6 +30,10 @@ def parser() -> argparse.ArgumentParser:
     verb.add_argument("names", nargs="*", metavar="DATASET")
     verb.set_defaults(call=_data)
 
+    verb = verbs.add_parser("publish", help="copy the book's records and verdicts to published/")
+    verb.add_argument("--profile", default=DEFAULT_PROFILE, help="default: %(default)s")
+    verb.set_defaults(call=_publish)
+
     verb = verbs.add_parser("test", help="run the tests")
     verb.set_defaults(call=lambda asked: _tool("pytest"))
     verb = verbs.add_parser("lint", help="check form and style")
@@ -49,6 +53,12 @@ def _data(asked: argparse.Namespace) -> None:
     from bn_memorization import data
 
     data.fetch(asked.names or list(data.DATASETS))
+
+
+def _publish(asked: argparse.Namespace) -> None:
+    from bn_memorization import published
+
+    published.publish(asked.profile)
 
 
 def _lint(asked: argparse.Namespace) -> None:

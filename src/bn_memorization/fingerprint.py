@@ -114,9 +114,13 @@ def of_chapter(name: str, profile: str) -> str:
 
 
 def of_scoreboard(profile: str) -> str:
-    """Return the hash of what the scoreboard depends on: as a chapter, and every chapter."""
+    """Return the hash of what the scoreboard depends on.
+
+    That is as a chapter, every chapter, and what was published.
+    """
     others = [of_chapter(name, profile) for name in chapters()]
-    return _hash([], of_chapter(SCOREBOARD, profile), *others)
+    shipped = paths.published().glob("*.json")
+    return _hash(shipped, of_chapter(SCOREBOARD, profile), *others)
 
 
 def of_site() -> str:

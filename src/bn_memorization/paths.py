@@ -42,6 +42,11 @@ def runs() -> Path:
     return _from_environment("BN_MEMORIZATION_RUNS") or root() / "runs"
 
 
+def published() -> Path:
+    """Return the folder of the run records and verdicts that are part of the repository."""
+    return root() / "published"
+
+
 def notebooks() -> Path:
     """Return the folder of the chapters' sources."""
     return root() / "notebooks"

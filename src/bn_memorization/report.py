@@ -15,6 +15,7 @@ from pandas.io.formats.style import Styler
 
 from bn_memorization import __version__
 from bn_memorization.config import SETTING, WORDS
+from bn_memorization.control_claims import told
 from bn_memorization.corrupt import FLIP
 from bn_memorization.judging import Evidence, Verdict
 from bn_memorization.train import Run
@@ -105,7 +106,7 @@ def table(verdict: Verdict, profile: str) -> Styler:
                 **({"interval is": item.interval} if kinds else {}),
                 "n": item.n,
                 "profile": profile,
-                "verdict": word,
+                "verdict": told(verdict.claim.key, word),
             }
         )
     return readable(pd.DataFrame(rows))
@@ -139,7 +140,7 @@ def publish(verdicts: Sequence[Verdict], sentence: str, profile: str, norm: str 
     `sentence` is plain text: it also stands where no markup can. The claims are about BN; with
     another `norm` in its place the answer says so and gives no verdict.
     """
-    words = list(dict.fromkeys(verdict.word for verdict in verdicts))
+    words = list(dict.fromkeys(told(verdict.claim.key, verdict.word) for verdict in verdicts))
     word = words[0].capitalize() if len(words) == 1 else "Mixed: " + ", ".join(words)
     if norm != "batch":
         word = f"No verdict: the claims are about BN, and {name(norm)} stands in its place"

@@ -1,6 +1,7 @@
-"""The scoreboard: every claim beside what the executed chapters found."""
+"""The scoreboard: every claim and control beside what the executed chapters found."""
 
 import json
+from collections.abc import Iterable, Mapping
 
 import pandas as pd
 from IPython.display import Markdown
@@ -8,11 +9,24 @@ from pandas.io.formats.style import Styler
 
 from bn_memorization import chapter, fingerprint, paths
 from bn_memorization.claims import CLAIMS
-from bn_memorization.judging import NOT_TESTABLE, REPRODUCED, Claim
+from bn_memorization.control_claims import CONTROLS, MATCHED, told
+from bn_memorization.judging import (
+    NOT_REPRODUCED,
+    NOT_TESTABLE,
+    PARTLY,
+    REPRODUCED,
+    Claim,
+)
 from bn_memorization.report import between, number, readable, setting
 
 NOT_RUN = "not run in this build"
+NOT_ASKED = "not asked"
+SURVIVES = {REPRODUCED: "yes", PARTLY: "in part", NOT_REPRODUCED: "no", NOT_TESTABLE: NOT_TESTABLE}
+IDENTITY = "growth_factor"  # an equation, true or false as algebra: it says nothing about training
+_HEAD = ("measured here", "holds if", "verdict")
 BAR = r"\|"  # a bar within a cell of a Markdown table
+
+Results = Mapping[str, dict]  # {claim key: verdict as `report.plain` gives it}
 
 
 def collect() -> dict[str, dict]:
@@ -27,37 +41,75 @@ def collect() -> dict[str, dict]:
     return found
 
 
-def word(claim: Claim, results: dict[str, dict]) -> str:
+def word(claim: Claim, results: Results) -> str:
     """Return a claim's verdict, or that the parameters of this build left it out."""
-    return results[claim.key]["word"] if claim.key in results else NOT_RUN
+    return told(claim.key, results[claim.key]["word"]) if claim.key in results else NOT_RUN
 
 
-def summary(results: dict[str, dict]) -> str:
-    """Return the state of all claims in one or two plain sentences."""
-    words = [word(claim, results) for claim in CLAIMS.values()]
+def summary(results: Results) -> str:
+    """Return the state of all claims of the paper in a few plain sentences.
+
+    The identity is counted apart: that it holds is no finding about networks.
+    """
+    claims = [claim for claim in CLAIMS.values() if claim.key != IDENTITY]
+    words = [word(claim, results) for claim in claims]
     tested = [w for w in words if w != NOT_RUN]
     decided = sum(w == REPRODUCED for w in tested)
     text = (
-        f"Of the {len(words)} testable statements that the paper's claims come to here, "
-        f"{len(tested)} were tested in this build, and {decided} of those are reproduced."
+        f"Of the {len(words)} testable statements that the paper's claims about trained networks "
+        f"come to here, {len(tested)} were tested in this build, and {decided} of those are "
+        "reproduced."
     )
     untestable = sum(w == NOT_TESTABLE for w in tested)
     if untestable:
         text += f" {untestable} cannot be tested at the scale of this build."
+    answers = [survives(claim, results)[0] for claim in claims]
+    asked = [answer for answer in answers if answer in SURVIVES.values() and answer != NOT_TESTABLE]
+    if asked:
+        text += (
+            f" {len(asked)} of them were also put to a control: {asked.count('yes')} survive it, "
+            f"{asked.count('in part')} in part, {asked.count('no')} do not."
+        )
+    if IDENTITY in results:
+        identity = word(CLAIMS[IDENTITY], results)
+        text += f" The equation behind the mechanism, (γ/σ)² at fixed statistics, is {identity}."
     return text
 
 
-def overview(results: dict[str, dict]) -> Markdown:
-    """Return the table of claims: statement, what is measured, threshold, verdict, chapter."""
-    lines = [
-        "| claim | the claim, in our words | measured here | holds if | verdict |",
-        "| --- | --- | --- | --- | --- |",
-    ]
+def survives(claim: Claim, results: Results) -> tuple[str, str | None]:
+    """Return whether a claim holds in the comparison that its control makes, and that chapter."""
+    control = CONTROLS.get(MATCHED.get(claim.key, ""))
+    if control is None:
+        return NOT_ASKED, None
+    if control.key not in results:
+        return NOT_RUN, control.chapter
+    return SURVIVES[results[control.key]["word"]], control.chapter
+
+
+def overview(results: Results) -> Markdown:
+    """Return the table of the paper's claims: statement, measure, threshold, verdict, control."""
+    rows = []
     for claim in CLAIMS.values():
-        verdict = f"[{word(claim, results)}]({claim.chapter}.ipynb)"
-        cells = (str(claim.number), claim.statement, claim.quantity, _holds_if(claim), verdict)
-        lines.append(f"| {' | '.join(text.replace('|', BAR) for text in cells)} |")
-    return Markdown("\n".join(lines))
+        answer, page = survives(claim, results)
+        rows.append([*_cells(claim, results), f"[{answer}]({page}.ipynb)" if page else answer])
+    return _markdown(["claim", "the claim, in our words", *_HEAD, "survives matching?"], rows)
+
+
+def controls(results: Results) -> Markdown:
+    """Return the table of our own controls: what each states, measures and found."""
+    rows = [_cells(control, results) for control in CONTROLS.values()]
+    return _markdown(["on claim", "the control", *_HEAD], rows)
+
+
+def _cells(claim: Claim, results: Results) -> list[str]:
+    verdict = f"[{word(claim, results)}]({claim.chapter}.ipynb)"
+    return [str(claim.number), claim.statement, claim.quantity, _holds_if(claim), verdict]
+
+
+def _markdown(head: list[str], rows: Iterable[list[str]]) -> Markdown:
+    lines = [head, ["---"] * len(head)]
+    lines += [[text.replace("|", BAR) for text in row] for row in rows]
+    return Markdown("\n".join(f"| {' | '.join(line)} |" for line in lines))
 
 
 def _holds_if(claim: Claim) -> str:
@@ -66,31 +118,37 @@ def _holds_if(claim: Claim) -> str:
     return f"{claim.direction} {threshold}, n at least {claim.least_n}"
 
 
-def settings(results: dict[str, dict]) -> Styler:
-    """Return the table of all settings: claim, where, effect, interval, n, profile, verdict."""
+def settings(verdicts: Iterable[dict]) -> Styler:
+    """Return the table of all settings: claim, where, effect, interval, n, profile, verdict.
+
+    Verdicts on claims that are no longer declared are left out.
+    """
+    declared = CLAIMS | CONTROLS
     rows = []
-    for verdict in results.values():
-        claim = CLAIMS[verdict["claim"]]
-        for row in verdict["rows"]:
-            rows.append(
-                {
-                    "claim": f"{claim.number}. {claim.title}",
-                    "setting": setting(row["where"]),
-                    "effect": number(row["estimate"], claim.unit),
-                    "interval": between(row["low"], row["high"], claim.unit),
-                    "n": row["n"],
-                    "profile": verdict["profile"],
-                    "verdict": row["verdict"],
-                }
-            )
+    for verdict in verdicts:
+        if (claim := declared.get(verdict["claim"])) is None:
+            continue
+        rows += [
+            {
+                "claim": f"{claim.number}. {claim.title}",
+                "setting": setting(row["where"]),
+                "effect": number(row["estimate"], claim.unit),
+                "interval": between(row["low"], row["high"], claim.unit),
+                "n": row["n"],
+                "profile": verdict["profile"],
+                "verdict": told(claim.key, row["verdict"]),
+            }
+            for row in verdict["rows"]
+        ]
     return readable(pd.DataFrame(rows))
 
 
-def intervals(results: dict[str, dict]) -> Markdown:
+def intervals(results: Results) -> Markdown:
     """Return a sentence on what the intervals of each claim are."""
     kinds: dict[str, list[str]] = {}
     for verdict in results.values():
         for row in verdict["rows"]:
-            kinds.setdefault(row["interval"], []).append(CLAIMS[verdict["claim"]].title)
+            title = (CLAIMS | CONTROLS)[verdict["claim"]].title
+            kinds.setdefault(row["interval"], []).append(title)
     parts = [f"{kind} ({', '.join(dict.fromkeys(titles))})" for kind, titles in kinds.items()]
     return Markdown(f"The intervals are: {'; '.join(parts)}.")

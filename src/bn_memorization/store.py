@@ -2,7 +2,8 @@
 
 A record is a folder `<root>/<kind>/<key>/` with `arrays.npz` and `meta.json`. The key is the sha256
 of everything that the result depends on, so a record is never out of date: another config, data set
-or code version has another key. Arrays are never pickled.
+or code version has another key. Arrays are never pickled. A record that comes with the code, in
+`published/records`, is read where there is no own one.
 """
 
 import contextlib
@@ -23,6 +24,7 @@ from bn_memorization import paths
 from bn_memorization.errors import Failure
 
 ARRAYS, META = "arrays.npz", "meta.json"
+RECORDS = "records"  # the folder of those that come with the code
 
 
 class DamagedRecord(Failure):
@@ -56,8 +58,10 @@ class Address:
 
     @property
     def folder(self) -> Path:
-        """Return where the record lies or would lie."""
-        return paths.runs() / self.kind / self.key
+        """Return where the record lies, or where it would be written."""
+        shipped = paths.published() / RECORDS / self.kind / self.key
+        own = paths.runs() / self.kind / self.key
+        return shipped if shipped.is_dir() and not own.is_dir() else own
 
 
 Arrays = dict[str, np.ndarray]

@@ -1,0 +1,76 @@
+"""Results that come with the code: a profile's run records and what its chapters concluded.
+
+The verdicts lie in `published/<profile>.json`, the records beside them. Whoever has the code can
+make both again: `make book PROFILE=<profile>` and then `make publish PROFILE=<profile>`.
+"""
+
+import json
+import shutil
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from bn_memorization import __version__, chapter, fingerprint, paths, runs, store
+from bn_memorization.errors import Failure
+
+
+@dataclass(frozen=True)
+class Published:
+    """What a profile's book concluded: verdicts as `report.plain` gives them, and its records."""
+
+    profile: str
+    package: str
+    verdicts: list[dict]
+    records: list[str]  # kind/key
+
+
+def publish(profile: str) -> None:
+    """Copy the records and verdicts of the book as it stands to the published folder.
+
+    Records that no published profile names any more are removed. Raises BadInput for an unknown
+    profile, and Failure when a chapter has not been executed with it, or has changed since.
+    """
+    verdicts, records = [], set()
+    for name in fingerprint.chapters():
+        executed = paths.chapters() / f"{name}.ipynb"
+        if fingerprint.mark_of(executed) != fingerprint.of_chapter(name, profile):
+            raise Failure(
+                f"{name} is not up to date with the profile {profile}. Run "
+                f"`make book PROFILE={profile}` first."
+            )
+        verdicts += json.loads(chapter.glued(executed, "verdicts"))
+        records |= {_copied(config) for config in chapter.plan(name, profile).configs}
+    found = Published(profile, __version__, verdicts, sorted(records))
+    paths.published().mkdir(exist_ok=True)
+    path = paths.published() / f"{profile}.json"
+    path.write_text(json.dumps(asdict(found), indent=1, sort_keys=True) + "\n")
+    _remove_strays(published())
+    print(f"Published {len(verdicts)} verdicts and {len(records)} records of {profile}: {path}")
+
+
+def published() -> list[Published]:
+    """Return what was published, a profile each, in the order of their names."""
+    found = sorted(paths.published().glob("*.json"))
+    return [Published(**json.loads(path.read_text())) for path in found]
+
+
+def _copied(config: runs.Config) -> str:
+    """Copy a record unless it is there; return where it lies among the records."""
+    address = runs.address(config)
+    store.read(address)  # a damaged record is not published
+    name = f"{address.kind}/{address.key}"
+    target = _records() / name
+    if not target.is_dir():
+        shutil.copytree(address.folder, target)
+    return name
+
+
+def _remove_strays(kept: Iterable[Published]) -> None:
+    named = {name for one in kept for name in one.records}
+    for folder in _records().glob("*/*"):
+        if str(folder.relative_to(_records())) not in named:
+            shutil.rmtree(folder)
+
+
+def _records() -> Path:
+    return paths.published() / store.RECORDS
