@@ -9,6 +9,8 @@ PYTHON   ?= $(firstword $(foreach p,python3.11 python3.12 python3.13 python3 pyt
 VENV     := .venv
 RUN      := $(VENV)/bin/bn-memorization
 READY    := $(VENV)/.ready
+# Once given it is kept, or the next change of the lock would bring the large build back.
+TORCH_INDEX ?= $(shell cat $(VENV)/torch-index 2>/dev/null)
 
 export BN_MEMORIZATION_EXECUTOR := $(EXECUTOR)
 export BN_MEMORIZATION_DEVICE   := $(DEVICE)
@@ -68,7 +70,8 @@ $(READY): requirements.lock pyproject.toml
 	@test -x $(VENV)/bin/python || $(PYTHON) -m venv $(VENV)
 	@echo "Installing into $(VENV) (once; several minutes, most of it PyTorch) ..."
 	@cp requirements.lock $(VENV)/wanted.lock
-ifdef TORCH_INDEX
+ifneq ($(TORCH_INDEX),)
+	@echo "$(TORCH_INDEX)" > $(VENV)/torch-index
 	@awk '/^[^ #]/ { skip = /$(TORCH)/ } !skip' requirements.lock > $(VENV)/wanted.lock
 	@$(VENV)/bin/python -m pip install --index-url "$(TORCH_INDEX)" \
 	  $(shell sed -nE 's/^(torch|torchvision)==([^ ]*).*/\1==\2/p' requirements.lock)

@@ -15,7 +15,7 @@ import yaml
 from checkouts import check_out, files_in
 from filelock import FileLock
 
-from bn_memorization import book, chapter, cli, fingerprint, plans, runs, site
+from bn_memorization import book, chapter, cli, fingerprint, paths, plans, runs, site
 from bn_memorization.errors import BadInput, Failure
 
 PATIENCE = 300  # seconds; only a broken test waits that long
@@ -135,7 +135,7 @@ def test_missing_or_damaged_chapters_run_again(root, ran):
 
 def test_missing_pages_are_built_without_running_a_chapter(root, ran):
     build(ran)
-    shutil.rmtree(site.folder())
+    shutil.rmtree(paths.site())
     assert build(ran) == ["pages"]
 
 
@@ -148,12 +148,12 @@ def test_a_failing_chapter_takes_the_book_away_and_stops(root, ran, capsys):
     assert cli.main(["book", "--profile", "smoke"]) == 1
     assert ran == ["01_first", "02_second"]
     assert capsys.readouterr().err == "bn-memorization: 02_second broke\n"
-    assert not site.folder().exists()
+    assert not paths.site().exists()
     assert not book.target_of("02_second").exists()
 
     (root / "fail-02_second").unlink()
     assert build(ran) == ["02_second", "scoreboard", "pages"]  # the first one is kept
-    assert site.folder().exists()
+    assert paths.site().exists()
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError])
@@ -167,14 +167,14 @@ def test_a_book_whose_chapter_was_stopped_is_taken_away_too(root, ran, monkeypat
     monkeypatch.setattr(chapter, "execute", stop)
     with pytest.raises(error):
         book.build("smoke")
-    assert not site.folder().exists()
+    assert not paths.site().exists()
 
 
 def test_failing_pages_are_tried_again_without_the_chapters(root, ran):
     (root / "fail-pages").touch()
     with pytest.raises(Failure, match="the pages broke"):
         build(ran)
-    assert not site.folder().exists()
+    assert not paths.site().exists()
     (root / "fail-pages").unlink()
     assert build(ran) == ["pages"]
 
@@ -225,14 +225,14 @@ def test_what_a_killed_build_left_is_removed(root, ran):
 )
 def test_a_chapter_that_really_fails(root, capsys, fault):
     """No stand-in: the notebook is executed. The book that stood there before is gone."""
-    site.folder().mkdir(parents=True)
-    (site.folder() / "index.html").touch()
+    paths.site().mkdir(parents=True)
+    (paths.site() / "index.html").touch()
     tiny_book.write_chapter(root, "01_first", fault)
     assert cli.main(["book", "--profile", "smoke"]) == 1
     err = capsys.readouterr().err
     assert fault.split()[-1] in err
     assert "Chapter 01_first failed in cell" in err
-    assert not site.folder().exists()
+    assert not paths.site().exists()
     assert list((root / "book" / "chapters").iterdir()) == []
     assert (root / "_build" / "failed" / "01_first.ipynb").is_file()
 

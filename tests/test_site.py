@@ -7,7 +7,7 @@ import tiny_book
 import yaml
 from checkouts import REPOSITORY, files_in
 
-from bn_memorization import fingerprint, site
+from bn_memorization import fingerprint, paths, site
 from bn_memorization.errors import Failure
 
 CONTENTS = """\
@@ -141,7 +141,7 @@ def test_the_script_called_is_there():
 def test_the_real_site_has_all_pages_and_the_mark_of_its_sources(built_site, monkeypatch):
     checkout = built_site.parents[1]
     monkeypatch.setenv("BN_MEMORIZATION_ROOT", str(checkout))
-    assert site.folder() == built_site
+    assert paths.site() == built_site
     assert site.stamp_of(built_site) == fingerprint.of_site()
     for page in site.pages(checkout):
         assert (built_site / f"{page}.html").is_file()

@@ -43,14 +43,14 @@ def build(profile: str) -> None:
     check_folder(paths.build())
     with _alone():
         todo = stale(profile)
-        if not todo and site.stamp_of(site.folder()) == fingerprint.of_site():
+        if not todo and site.stamp_of(paths.site()) == fingerprint.of_site():
             print(f"Nothing to do: the book ({profile}) is up to date. {first_page()}")
             return
         check_folders()
         seconds = _run(todo, profile)
         with _timed(seconds, "pages"):
             _remove_strays()
-            site.build(paths.root(), site.folder(), fingerprint.of_site())
+            site.build(paths.root(), paths.site(), fingerprint.of_site())
         _report(seconds)
         print(f"The book ({profile}) is ready. {first_page()}")
 
@@ -78,7 +78,7 @@ def _timed(seconds: dict[str, float], name: str) -> Iterator[None]:
     try:
         yield
     except BaseException:
-        shutil.rmtree(site.folder(), ignore_errors=True)
+        shutil.rmtree(paths.site(), ignore_errors=True)
         raise
     seconds[name] = time.perf_counter() - start
 
@@ -94,7 +94,7 @@ def rerun(name: str, profile: str, given: Mapping[str, str]) -> None:
     planned = chapter.plan(name, profile, given)
     check_folders()
     values = {parameter: planned.parameters[parameter] for parameter in given}
-    folder = paths.build() / "reruns" / _folder_name(name, profile, values)
+    folder = paths.reruns() / _folder_name(name, profile, values)
     start = time.perf_counter()
     executed = folder / f"{name}.ipynb"
     shutil.rmtree(folder / "html", ignore_errors=True)
@@ -120,7 +120,7 @@ def _folder_name(name: str, profile: str, values: Mapping[str, object]) -> str:
 
 def first_page() -> str:
     """Return the path of the book's first page."""
-    return str(site.folder() / "index.html")
+    return str(paths.site() / "index.html")
 
 
 def check_folders() -> None:

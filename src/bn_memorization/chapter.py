@@ -101,7 +101,7 @@ def _run_kernel(planned: Plan, source: Path, result: Path) -> None:
             f"Chapter {planned.name} failed: {error}. Was its process killed, or out of memory?"
         ) from error
     except PapermillExecutionError as error:
-        failed = paths.build() / "failed" / f"{planned.name}.ipynb"
+        failed = paths.failed() / f"{planned.name}.ipynb"
         failed.parent.mkdir(parents=True, exist_ok=True)
         os.replace(result, failed)
         traceback = ANSI.sub("", "\n".join(error.traceback))

@@ -15,7 +15,7 @@ from bn_memorization.config import SETTING
 from bn_memorization.errors import BadInput, check_choice
 from bn_memorization.gradnorm import MODES, per_sample_norms
 from bn_memorization.judging import Evidence, Verdict
-from bn_memorization.models import PLAIN
+from bn_memorization.memorization import paired
 from bn_memorization.report import between, count, span
 from bn_memorization.sample import Sample
 from bn_memorization.stats import cliffs_delta, mean_interval, paired_gap
@@ -80,12 +80,11 @@ def compare(
 
     Raises ValueError when a seed lacks one of its two arms.
     """
-    return [
-        Evidence.from_gap(
-            where, mean_interval([delta(*pair, comparison, reduce) for pair in pairs])
-        )
-        for where, pairs in _paired(runs, norm)
-    ]
+    found = []
+    for where, *arms in paired(runs, norm):
+        deltas = [delta(*pair, comparison, reduce) for pair in zip(*arms, strict=True)]
+        found.append(Evidence.from_gap(where, mean_interval(deltas)))
+    return found
 
 
 def compare_plain(runs: Iterable[Run], norm: str) -> pd.DataFrame:
@@ -94,8 +93,8 @@ def compare_plain(runs: Iterable[Run], norm: str) -> pd.DataFrame:
     Columns: those of config.SETTING, seed, treated, plain: Cliff's deltas. Raises as `compare`.
     """
     rows = []
-    for where, pairs in _paired(runs, norm):
-        for treated, plain in pairs:
+    for where, *arms in paired(runs, norm):
+        for treated, plain in zip(*arms, strict=True):
             deltas = (delta(arm, plain, OVER_CLEAN, summed) for arm in (treated, plain))
             key = where | {"seed": treated.config.seed}
             rows.append(key | dict(zip(("treated", "plain"), deltas, strict=True)))
@@ -133,30 +132,14 @@ def by_epoch(runs: Sequence[Run], norm: str) -> pd.DataFrame:
     Columns: those of config.SETTING, comparison, seed, epoch, delta.
     """
     rows = []
-    for where, pairs in _paired(runs, norm):
-        for treated, plain in pairs:
+    for where, *arms in paired(runs, norm):
+        for treated, plain in zip(*arms, strict=True):
             for comparison in COMPARISONS:
                 key = where | {"comparison": comparison, "seed": treated.config.seed}
                 for epoch in range(treated.config.epochs + 1):
                     value = delta(treated, plain, comparison, at(epoch))
                     rows.append(key | {"epoch": epoch, "delta": value})
     return pd.DataFrame(rows)
-
-
-def _paired(runs: Iterable[Run], norm: str) -> list[tuple[dict, list[tuple[Run, Run]]]]:
-    """Return (setting, [(run with norm, plain run), ...] in the order of seeds) of each setting."""
-    cells: dict[tuple, dict[str, dict[int, Run]]] = {}
-    for run in runs:
-        cell = cells.setdefault(tuple(getattr(run.config, name) for name in SETTING), {})
-        cell.setdefault(run.config.norm, {})[run.config.seed] = run
-    paired = []
-    for key, arms in cells.items():
-        treated, plain = arms.get(norm, {}), arms.get(PLAIN, {})
-        if treated.keys() != plain.keys():
-            raise ValueError(f"{key}: seeds {sorted(treated)} of {norm}, {sorted(plain)} of plain.")
-        pairs = [(treated[seed], plain[seed]) for seed in sorted(treated)]
-        paired.append((dict(zip(SETTING, key, strict=True)), pairs))
-    return paired
 
 
 def distributions(runs: Sequence[Run]) -> pd.DataFrame:

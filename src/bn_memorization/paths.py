@@ -72,6 +72,21 @@ def build() -> Path:
     return root() / "_build"
 
 
+def site() -> Path:
+    """Return the folder of the book's pages."""
+    return build() / "html"
+
+
+def reruns() -> Path:
+    """Return the folder of reruns, one folder each."""
+    return build() / "reruns"
+
+
+def failed() -> Path:
+    """Return the folder of chapters that failed, as far as they came."""
+    return build() / "failed"
+
+
 def _from_environment(variable: str) -> Path | None:
     given = os.environ.get(variable)
     return Path(given).resolve() if given else None

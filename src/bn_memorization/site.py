@@ -15,11 +15,6 @@ from bn_memorization.errors import Failure
 STAMP = ".made_from"
 
 
-def folder() -> Path:
-    """Return where the built book lies."""
-    return paths.build() / "html"
-
-
 def stamp_of(site: Path) -> str | None:
     """Return the hash that a built site says it was made from, or None without one."""
     path = site / STAMP
