@@ -51,7 +51,7 @@ norm = "batch"  # norm of the arm that is compared with plain
 seed = 0  # of the pool, the corruption, the masks and all models
 epochs = 20  # passes over a model's half of the pool
 moments = 4  # times during training that the models are attacked
-queries = 1  # views of each image that a margin is averaged over, up to 6
+queries = 1  # views of each image that an attack after the last epoch sees, up to 6
 batch_size = 16  # images a step
 optimizer = "sgd"  # sgd or adam
 lr = 0.02  # learning rate, the same for both arms
@@ -79,7 +79,7 @@ from bn_memorization.parameters import assigned
 figures.use_style()
 parameters = assigned(globals())
 shadows = runs.run_all(experiments.membership(parameters))
-pools = mia.pools(shadows)
+pools = mia.pools(shadows, queries)
 pairs = mia.paired(pools, norm)
 tables.trained(shadows, profile)
 
@@ -101,6 +101,12 @@ tables.trained(shadows, profile)
 # *Pooled*: one $\sigma$ for all samples, from residuals about each sample's own $\mu$. *Per sample*: each
 # sample's own, for which a few shadows are too few. The claims declare which attack
 # decides them: online, with pooled variance.
+#
+# With `queries` above 1 a network is asked for that many views of the image, always in this order: the image,
+# moved by one pixel left, right, up and down, mirrored. The views' scores are added up, which for log densities
+# takes the margins under all views as one normal vector with a diagonal covariance, as the code of the attack's
+# authors does. This is so for the attacks after the last epoch. Everything that is set against training loss
+# stays with the image as it is.
 
 # %% [markdown]
 # ## Does the attack itself tell the truth?
@@ -195,12 +201,8 @@ tables.at_equal_loss(equal, profile)
 # - **Few shadow models** make every attack weaker, as the made margins show, in both arms.
 # - **Few outliers.** At a small share a model has only a handful of outliers, and their AUC is coarse. A pair of
 #   models one of which holds all of them has none.
-# - **The mode of the query.** The code of the attack's authors queries networks in training mode, where the
-#   other images of a query change the margin in one arm only. Here all margins come from evaluation mode. The
-#   table sets both beside each other for the attack that decides.
-
-# %%
-tables.query_modes(pools, profile)
+# - **Choices of the attack.** The mode in which networks are queried, the precision of the margins, the number of
+#   shadow models and of views are ours. [What depends on them](03b_sensitivity.ipynb) is a page of its own.
 
 # %% [markdown]
 # ## Differences from the paper
@@ -209,8 +211,7 @@ tables.query_modes(pools, profile)
 #   variance mode and schedule here are ours.
 # - Both a model and its complement leave the shadows when one is attacked.
 # - The unit of every interval is a pair of attacked models.
-# - No augmentation in training; `queries` sets how many views of an image the margin is averaged over, always
-#   in this order: the image, moved by one pixel left, right, up and down, mirrored.
+# - No augmentation in training, and one view of each image unless `queries` says otherwise.
 
 # %% [markdown]
 # ## Try it
@@ -221,7 +222,7 @@ tables.query_modes(pools, profile)
 # - `dataset=mnist` or `dataset=cifar10`: other images, at the default cost.
 # - `norm=group`: does another normalization give away as much? Trains one arm anew.
 # - `corruption=noise`: outliers that look like nothing else. The cost of the shares above 0.
-# - `queries=5`: margins over small shifts. Five times the cost of queries.
+# - `queries=5`: the attack sees small shifts too. Trains nothing: every record holds all views.
 #
 # ```bash
 # make chapter CHAPTER=03_membership_inference PARAMS="dataset=mnist outlier_rate=0.05"

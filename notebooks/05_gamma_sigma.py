@@ -195,6 +195,7 @@ report.readable(kept.assign(profile=profile)).format(digits)
 # %% [markdown]
 # So a claim about the size of $\gamma/\sigma$ is also a claim about the size of the weights, which the loss
 # does not fix. It can change with the initialization, the learning rate and the weight decay.
+# [A page of its own](06b_reparametrization.ipynb) repeats this chapter with a ratio that no rescaling moves.
 
 # %% [markdown]
 # ## What could be wrong

@@ -4,6 +4,7 @@ import numpy as np
 
 from bn_memorization import membership
 from bn_memorization.masks import paired_masks
+from bn_memorization.queries import VIEWS
 from bn_memorization.shadows import Shadow, ShadowConfig
 
 M, N = 6, 40
@@ -26,7 +27,6 @@ def config(**changes) -> ShadowConfig:
         "model": 0,
         "epochs": 4,
         "moments": 2,
-        "queries": 1,
         "batch_size": 8,
         "optimizer": "sgd",
         "lr": 0.05,
@@ -42,8 +42,11 @@ def shadows(shifts=(0.0, 1.0, 2.0), keep=KEEP, outlier=OUTLIER, **changes) -> li
     found = []
     for model, member in enumerate(keep):
         phi = rng.normal(size=(len(shifts), N)) + np.outer(shifts, member)
+        others = phi[-1] + 0.5 * np.random.default_rng(model).normal(size=(len(VIEWS) - 1, N))
         arrays = {
             "phi": phi.astype(np.float32),
+            "phi_view": np.stack([phi[-1], *others]).astype(np.float32),
+            "phi_naive": np.clip(phi[-1], -15.9, 15.9).astype(np.float32),
             "phi_batch": (rng.normal(size=N) + 0.5 * shifts[-1] * member).astype(np.float32),
             "correct": phi > 0,
             "test_accuracy": np.full(len(shifts), 0.5),

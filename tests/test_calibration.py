@@ -60,3 +60,26 @@ def test_check_has_every_attack_and_knows_null_from_shift():
 def test_the_same_seed_gives_the_same_table():
     first, second = (calibration.check(6, 8, 60, 1.0, seed=3) for _ in range(2))
     assert first.equals(second)
+
+
+def test_expected_of_views_by_simulation():
+    """The sum over views: its shift grows with V, its noise with the root of V."""
+    rng = np.random.default_rng(1)
+    inside = (0.6 + rng.normal(size=(6, 100_000))).sum(axis=0)
+    outside = rng.normal(size=(6, 100_000)).sum(axis=0)
+    wanted = np.mean(inside > outside)
+    assert calibration.expected_of_views(6, 0.6) == pytest.approx(wanted, abs=0.005)
+    assert calibration.expected_of_views(1, 0.6) == calibration.expected("online, pooled", 0.6)
+
+
+def test_made_views_have_the_right_answer_either_way():
+    null = calibration.views_attacked(6, 6, 300, 0.0, seed=0)
+    found = calibration.views_attacked(6, 64, 300, 0.6, seed=0)
+    assert list(null) == list(found) == ["averaged", "stacked"]
+    for way in null:
+        assert abs(null[way].estimate - 0.5) < 0.05
+        assert null[way].n == 3
+        assert found[way].estimate == pytest.approx(calibration.expected_of_views(6, 0.6), abs=0.03)
+    assert null["averaged"] != null["stacked"]
+    one = calibration.views_attacked(1, 8, 60, 0.6, seed=0)
+    assert one["averaged"] == one["stacked"]

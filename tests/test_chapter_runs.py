@@ -12,3 +12,13 @@ def test_chapter_2_adds_one_network_to_runs_of_chapter_1(profile):
     assert second
     assert set(second) <= set(first)
     assert network == experiments.midway(second, "batch")
+
+
+@pytest.mark.parametrize("profile", fingerprint.profiles())
+def test_the_page_on_sensitivity_reads_chapter_3s_models(profile):
+    third, page = (
+        chapter.plan(name, profile).configs
+        for name in ("03_membership_inference", "03b_sensitivity")
+    )
+    assert page
+    assert page == third

@@ -21,6 +21,7 @@ from bn_memorization.errors import BadInput
         ("weight_decay", [-1e-9, math.nan, math.inf], "at least 0"),
         ("penalty_weight", [-1e-9, math.nan, math.inf], "at least 0"),
         ("penalty_target", [0, -1, math.nan, math.inf], "above 0"),
+        ("penalty_layer", [0, -1], "at least 1"),
     ],
 )
 def test_ranges(name, bad, allowed):
@@ -75,13 +76,26 @@ def test_a_config_cannot_be_changed_and_equal_ones_are_one():
         ("penalty", "log"),
         ("corruption", "ood"),
         ("corruption", "noise"),
+        ("hold_weights", True),
     ],
 )
 def test_description_tells_a_run_from_its_neighbors(name, value):
     assert planted.config().describe() != planted.config(**{name: value}).describe()
 
 
-@pytest.mark.parametrize(("name", "value"), [("penalty_weight", 0.5), ("penalty_target", 0.25)])
+@pytest.mark.parametrize(
+    ("name", "value"), [("penalty_weight", 0.5), ("penalty_target", 0.25), ("penalty_layer", 2)]
+)
 def test_description_tells_penalties_apart(name, value):
     first, second = planted.config(penalty="log"), planted.config(penalty="log", **{name: value})
     assert first.describe() != second.describe()
+
+
+def test_description_of_what_is_done_to_the_weights():
+    assert planted.config(penalty_layer=1).penalty_layer == 1
+    assert planted.config().describe() == "lenet/batch on planted, 25 % flipped, seed 0"
+    done = {"penalty": "log", "penalty_weight": 2.0, "penalty_target": 0.5, "penalty_layer": 3}
+    assert planted.config(**done, hold_weights=True).describe() == (
+        "lenet/batch on planted, 25 % flipped, "
+        "penalty log 2 at 0.5 on layer 3, weights held, seed 0"
+    )

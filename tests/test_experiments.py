@@ -77,10 +77,21 @@ def test_only_lenet_has_the_size_of_a_lenet():
         assert {name: getattr(config, name) for name in sizes} == sizes
 
 
+def without_penalty(kind):
+    """Return the names of a config's fields, but for the penalty's and that of held weights."""
+    names = {field.name for field in fields(kind) if not field.name.startswith("penalty")}
+    return names - {"hold_weights"}
+
+
 def test_no_field_of_a_config_is_left_to_its_default():
     """Else a parameter of the chapter would have no effect. It has no penalty."""
-    names = {field.name for field in fields(TrainConfig) if not field.name.startswith("penalty")}
-    assert names == {*experiments.SHARED, *experiments.SIZES, *SETTING, "seed", "norm"}
+    assert without_penalty(TrainConfig) == {
+        *experiments.SHARED,
+        *experiments.SIZES,
+        *SETTING,
+        "seed",
+        "norm",
+    }
 
 
 @pytest.mark.parametrize(
@@ -189,7 +200,7 @@ REMEDIES = {
 
 
 def penalized(**changes):
-    return experiments.regularization(SHARED | LENET | GRID | REMEDIES | changes)
+    return experiments.regularization(SHARED | SIZES | GRID | REMEDIES | changes)
 
 
 def test_remedies_by_hand():
@@ -206,7 +217,7 @@ def test_remedies_by_hand():
 def test_every_seed_of_every_setting_has_every_remedy_beside_it():
     configs = penalized()
     n = 10  # the remedies above
-    assert len(configs) == len(set(configs)) == 2 * 2 * 3 * 2 * n
+    assert len(configs) == len(set(configs)) == 2 * 2 * 3 * 3 * 2 * n
     for start in range(0, len(configs), n):
         base, *others = configs[start : start + n]
         assert (base.penalty, base.lr, base.weight_decay) == ("none", 0.01, 0.25)
@@ -214,8 +225,25 @@ def test_every_seed_of_every_setting_has_every_remedy_beside_it():
         for config, change in zip(others, changes, strict=True):
             assert asdict(config) == asdict(base) | change
     assert {config.norm for config in configs} == {"batch"}
-    assert {config.corruption for config in configs} == {"flip"}
-    assert all({name: getattr(c, name) for name in LENET} == LENET for c in configs)
+
+
+def test_remedies_are_tried_in_the_settings_and_sizes_of_chapter_1():
+    only = ["mnist/lenet/flip/*", "cifar10/resnet8/ood/0.1"]
+    configs = penalized(only=only)
+    bases = [c for c in configs if (c.penalty, c.lr, c.weight_decay) == ("none", 0.01, 0.25)]
+    assert bases == experiments.with_bn(SHARED | SIZES | GRID | {"only": only})
+    for config in configs:
+        sizes = LENET if config.arch == "lenet" else DEEP
+        assert {name: getattr(config, name) for name in sizes} == sizes
+
+
+def test_another_parameter_can_name_the_settings():
+    given = SHARED | SIZES | GRID | {"some": ["mnist/lenet/flip/0.1"]}
+    found = experiments.changed(given, ({}, {"lr": 1.0}), only="some")
+    assert settings_of(found) == [("mnist", "lenet", "flip", 0.1)]
+    assert [(c.seed, c.lr) for c in found] == [(0, 0.01), (0, 1.0), (1, 0.01), (1, 1.0)]
+    with pytest.raises(BadInput, match=r"is among some=.*Set some=\*/\*/\*/\*"):
+        experiments.changed(given | {"some": ["cifar100/*/*/*"]}, [{}], only="some")
 
 
 @pytest.mark.parametrize(("name", "own"), [("lr", 0.01), ("weight_decay", 0.25)])
@@ -242,7 +270,6 @@ SHADOWS = SHARED | {
     "seed": 3,
     "epochs": 4,
     "moments": 2,
-    "queries": 2,
     "batch_size": 16,
     "dataset": ["mnist", "cifar10"],
     "arch": ["lenet", "resnet8"],
@@ -278,8 +305,7 @@ def test_arms_of_a_shadow_model_stand_side_by_side_and_differ_by_their_norm_alon
 
 
 def test_no_field_of_a_shadow_model_is_left_to_its_default():
-    names = {field.name for field in fields(ShadowConfig)}
-    assert names == {*experiments.OF_SHADOWS, *SETTING, "model", "norm"}
+    assert without_penalty(ShadowConfig) == {*experiments.OF_SHADOWS, *SETTING, "model", "norm"}
     for config in attacked():
         shared = {name: getattr(config, name) for name in experiments.OF_SHADOWS}
         assert shared == {name: SHADOWS[name] for name in experiments.OF_SHADOWS}
@@ -312,10 +338,3 @@ def test_midway_is_a_third_of_the_run_at_the_highest_rate():
     assert type(found) is ModelConfig
     assert (found.epochs, found.noise_rate, found.norm) == (3, 0.05, "group")
     assert TrainConfig(**asdict(replace(found, epochs=9))) in configs
-
-
-def test_chapter_4_plans_each_network_at_both_moments():
-    sizes = {"source": "embedded", "train_size": 300, "eval_size": 100}
-    found = experiments.margin_growth(sizes | {"seed": 5, "seeds": 2, "epochs": 4})
-    assert [(c.epochs, c.seed) for c in found] == [(4, 5), (4, 6), (12, 5), (12, 6)]
-    assert {type(config) for config in found} == {ModelConfig}

@@ -10,6 +10,7 @@ from torch.nn import functional as F
 
 from bn_memorization import feedback, models
 from bn_memorization.claims import CLAIMS
+from bn_memorization.control_claims import CONTROLS
 from bn_memorization.errors import BadInput
 from bn_memorization.feedback import Start, simulate
 from bn_memorization.judging import judge
@@ -124,8 +125,6 @@ def test_pull_by_hand(monkeypatch):
 def test_summary_by_hand():
     pulls = pd.DataFrame(
         {
-            "moment": "end",
-            "seed": 0,
             "layer": [1, 2],
             "corrupted": [3.0, 1.0],
             "up_corrupted": [1.0, -1.0],
@@ -133,45 +132,55 @@ def test_summary_by_hand():
             "up_clean": [0.5, 0.5],
         }
     )
-    (row,) = feedback.summary(pulls, 0.25).itertuples()
-    assert row.share == pytest.approx(4 / (0.25 * 4 + 0.75 * 1))
-    assert (row.up_corrupted, row.up_clean) == ((3 - 1) / 4, 0.5)
+    found = feedback.summary(pulls, 0.25)
+    assert found["share"] == pytest.approx(4 / (0.25 * 4 + 0.75 * 1))
+    assert (found["up_corrupted"], found["up_clean"]) == ((3 - 1) / 4, 0.5)
 
 
 def test_equal_pulls_have_their_share_and_a_lone_one_all():
-    frame = {"moment": ["end"], "seed": [0], "up_corrupted": [0.0], "up_clean": [0.0]}
+    frame = {"up_corrupted": [0.0], "up_clean": [0.0]}
     equal = pd.DataFrame(frame | {"corrupted": [2.0], "clean": [2.0]})
-    assert feedback.summary(equal, 0.05).share.item() == pytest.approx(1)
+    assert feedback.summary(equal, 0.05)["share"] == pytest.approx(1)
     alone = pd.DataFrame(frame | {"corrupted": [2.0], "clean": [1e-12]})
-    assert feedback.summary(alone, 0.05).share.item() == pytest.approx(20)
+    assert feedback.summary(alone, 0.05)["share"] == pytest.approx(20)
 
 
-def summed(early, late):
+SETTING = {"dataset": "mnist", "arch": "lenet", "corruption": "flip", "noise_rate": 0.05}
+
+
+def measured(early, late, **changes):
     moments = ["a third"] * 3 + ["the end"] * 3
-    return pd.DataFrame({"moment": moments, "seed": [0, 1, 2] * 2, "share": [*early, *late],
-                         "up_corrupted": [*early, *late]})  # fmt: skip
+    frame = pd.DataFrame({"moment": moments, "seed": [0, 1, 2] * 2, "share": [*early, *late]})
+    return frame.assign(**SETTING | changes)
 
 
-def test_evidence_is_the_mean_over_seeds_at_each_moment():
-    found = feedback.evidence(summed([1, 2, 3], [4, 4, 4]), "share", {"dataset": "mnist"})
+def of_share(part):
+    return mean_interval(part["share"])
+
+
+def test_evidence_is_over_the_networks_of_each_setting_and_moment():
+    frame = pd.concat(
+        [measured([1, 2, 3], [4, 4, 4]), measured([7, 7, 7], [8, 8, 8], dataset="fashion_mnist")]
+    )
+    found = feedback.evidence(frame, of_share)
     gap = mean_interval([1, 2, 3])
     assert (found[0].estimate, found[0].low, found[0].high, found[0].n) == (2, gap.low, gap.high, 3)
-    assert found[1].estimate == found[1].low == 4
-    assert [item.where for item in found] == [
-        {"dataset": "mnist", "moment": "a third"},
-        {"dataset": "mnist", "moment": "the end"},
-    ]
+    assert [item.estimate for item in found] == [2, 4, 7, 8]
+    assert found[1].where == SETTING | {"moment": "the end"}
+    assert found[2].where == SETTING | {"dataset": "fashion_mnist", "moment": "a third"}
 
 
 def test_the_answer_says_what_the_evidence_says():
-    share, direction = (
-        judge(CLAIMS[key], feedback.evidence(summed(early, late), "share", {}))
-        for key, early, late in [
-            ("feedback", [4, 4.1, 3.9], [6, 6, 6]),
-            ("feedback_direction", [-0.2, -0.2, -0.2], [0.3, 0.3, 0.3]),
+    share, direction, special = (
+        judge(claim, feedback.evidence(measured(early, late), of_share))
+        for claim, early, late in [
+            (CLAIMS["feedback"], [4, 4.1, 3.9], [6, 6, 6]),
+            (CLAIMS["feedback_direction"], [-0.2, -0.2, -0.2], [0.3, 0.3, 0.3]),
+            (CONTROLS["feedback_special"], [-0.1, -0.1, -0.1], [-0.3, -0.3, -0.3]),
         ]
     )
-    text = feedback.answer(share, direction).replace("−", "-")
-    assert "4.00 to 6.00 times their share (reproduced)" in text
+    text = feedback.answer(share, direction, special, "does not hold").replace("−", "-")
+    assert "take 4.00 to 6.00 times their share of the gradient of γ (reproduced)" in text
+    assert "weights is -0.30 to -0.10 (γ's is the larger one: does not hold)" in text
     assert "-0.20 at a third, 0.30 at the end (partly)" in text
     assert math.isfinite(share.evidence[0].low)

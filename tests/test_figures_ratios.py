@@ -43,7 +43,20 @@ def shares(seeds=3, epochs=4):
     return pd.DataFrame(rows)
 
 
+def medians(layers=(1, 2, 5), networks=(("mnist", "lenet"), ("cifar10", "resnet8"))):
+    rows = [
+        {"dataset": dataset, "arch": arch, "quantity": quantity, "layer": layer, "epoch": epoch}
+        | {"low": layer / 2, "median": layer * factor * (epoch + 1), "high": 20.0}
+        for dataset, arch in networks
+        for quantity, factor in (("ratio", 1), ("rho", 0.1))
+        for layer in layers
+        for epoch in range(4)
+    ]
+    return pd.DataFrame(rows)
+
+
 DRAW = {
+    "training": lambda profile="smoke": figures_ratios.through_training(medians(), profile),
     "layers": lambda profile="smoke": figures_ratios.ratios_by_layer(channels(), profile),
     "shares": lambda profile="smoke": figures_ratios.share_curves(shares(), 0.5, profile),
 }
@@ -96,6 +109,24 @@ def test_a_wide_layer_is_thinned_out():
     assert figures_ratios.MOST_DOTS <= len(line.get_ydata()) <= 2 * figures_ratios.MOST_DOTS
     assert line.get_ydata().min() == 1.0
     assert line.get_ydata().max() > 499
+
+
+def test_both_ratios_of_each_network_side_by_side():
+    figure = DRAW["training"]()
+    assert [axis.get_title() for axis in figure.axes] == [
+        *["MNIST, LeNet"] * 2,
+        *["CIFAR-10, ResNet-8"] * 2,
+    ]
+    for place, axis in enumerate(figure.axes):
+        lines = [line for line in axis.lines if line.get_linestyle() == "-"]
+        for layer, line in zip((1, 2, 5), lines, strict=True):
+            factor = layer * (0.1 if place % 2 else 1)
+            np.testing.assert_allclose(line.get_ydata(), factor * np.arange(1, 5))
+            assert list(line.get_xdata()) == [0, 1, 2, 3]
+        assert len({to_hex(line.get_color()) for line in lines}) == 3
+        dashed = [line.get_ydata()[0] for line in axis.lines if line.get_linestyle() == "--"]
+        assert dashed == ([] if place % 2 else [1])  # one means nothing for the invariant
+        assert axis.get_yscale() == "log"
 
 
 def test_share_curves_show_models_mean_and_threshold():

@@ -93,6 +93,35 @@ def test_the_way_of_the_epochs_is_there():
     assert list(way.get_ydata()) == pytest.approx([0.1, 0.2, 0.3])
 
 
+def sides(rates=(0.05,)):
+    held = points(rates)
+    held[["corrupted", "corrupted_low", "corrupted_high"]] -= 0.2
+    return figures_regularize.sides(points(rates), held, "smoke")
+
+
+def test_free_and_held_markers_are_joined_setting_by_setting():
+    (axis,) = sides().axes
+    markers = {bars.get_label(): bars[0] for bars in axis.containers}
+    assert list(markers) == [f"{m}, {side}" for side in ("free", "held") for m in METHODS]
+    for method in METHODS:
+        free, held = (markers[f"{method}, {side}"] for side in ("free", "held"))
+        assert list(held.get_ydata()) == pytest.approx([y - 0.2 for y in free.get_ydata()])
+        assert (free.get_markerfacecolor() == "white", held.get_markerfacecolor()) == (
+            False,
+            "white",
+        )
+    joins = [line for line in axis.lines if line.get_linestyle() == ":" and line.get_lw() == 1]
+    assert len(joins) == sum(METHODS.values())
+    for line in joins:
+        first, second = line.get_ydata()
+        assert first - second == pytest.approx(0.2)
+
+
+def test_sides_in_a_panel_a_setting_with_the_same_bytes():
+    assert len(sides(rates=(0.01, 0.05)).axes) == 2
+    assert svg(sides()) == svg(sides())
+
+
 def test_a_panel_a_setting():
     figure = draw(rates=(0.01, 0.05, 0.1))
     assert [axis.get_title() for axis in figure.axes] == [

@@ -99,6 +99,14 @@ NETWORKS = {
     "batch norm 2d": (lambda: nn.Sequential(nn.BatchNorm2d(2), *head(2)), (2, 4, 4)),
     "group norm": (lambda: nn.Sequential(nn.GroupNorm(2, 4), *head(4)), (4, 3, 3)),
     "layer norm on a vector": (lambda: nn.Sequential(nn.GroupNorm(1, CLASSES)), (CLASSES,)),
+    "fixed gamma": (
+        lambda: nn.Sequential(models.NORMS["batch_fixed_gamma"](CLASSES, False)),
+        (CLASSES,),
+    ),
+    "cut statistics": (
+        lambda: nn.Sequential(models.NORMS["batch_cut"](2, True), *head(2)),
+        (2, 4, 4),
+    ),
     "affine": (lambda: nn.Sequential(models.ChannelAffine(2), *head(2)), (2, 3, 3)),
     "affine on a vector": (lambda: models.ChannelAffine(CLASSES), (CLASSES,)),
     "in place": (
@@ -191,11 +199,30 @@ def test_running_norms_follow_their_samples(order):
 
 
 @pytest.mark.parametrize("norm", ["batch", "none"])
-def test_frozen_parameters_count_in_running_mode(norm):
+def test_frozen_weights_count_in_running_mode(norm):
     model, (x, y) = settled(lenet(norm)), batch(1, 12, 12)
     wanted = per_sample_norms(model, x, y, bn_mode="running")
-    frozen(*model)
+    frozen(*(layer for layer in model if isinstance(layer, nn.Linear | nn.Conv2d)))
     np.testing.assert_array_equal(per_sample_norms(model, x, y, bn_mode="running"), wanted)
+
+
+def test_of_a_fixed_gamma_only_beta_counts():
+    """With gamma 1, and with the gradient of every logit that of a softmax less its label."""
+    layer, (x, y) = models.NORMS["batch_fixed_gamma"](CLASSES, False), batch(CLASSES)
+    found = per_sample_norms(nn.Sequential(layer), x, y, bn_mode="running")
+    slope = F.softmax(layer.eval()(x).detach(), 1) - F.one_hot(y, CLASSES)
+    np.testing.assert_allclose(found, slope.norm(dim=1), rtol=1e-5)
+    free = models.NORMS["batch"](CLASSES, False)
+    assert (per_sample_norms(nn.Sequential(free), x, y, bn_mode="running") > found).all()
+
+
+def test_cut_statistics_are_seen_in_batch_mode_alone():
+    x, y = batch(1, 12, 12)
+    cut, whole = settled(lenet("batch_cut")), settled(lenet("batch"))
+    running = [per_sample_norms(net, x, y, bn_mode="running") for net in (cut, whole)]
+    np.testing.assert_array_equal(*running)
+    in_batch = [per_sample_norms(net, x, y, bn_mode="batch") for net in (cut, whole)]
+    assert (np.abs(in_batch[0] / in_batch[1] - 1) > 1e-3).all()
 
 
 def test_no_sample_has_no_norm():
@@ -209,10 +236,10 @@ def test_batch_gradients_sum_to_the_gradient_of_the_batch(norm):
     model, (x, y) = settled(lenet(norm)).double(), batch(1, 12, 12)
     x = x.double()
     found = gradients_in_batch(model, x, y)
-    assert found.shape == (N, sum(p.numel() for p in model.parameters()))
+    assert found.shape == (N, sum(p.numel() for p in model.parameters() if p.requires_grad))
     reference = copy.deepcopy(model).train()
     F.cross_entropy(reference(x), y, reduction="sum").backward()
-    wanted = torch.cat([p.grad.flatten() for p in reference.parameters()])
+    wanted = torch.cat([p.grad.flatten() for p in reference.parameters() if p.requires_grad])
     torch.testing.assert_close(found.sum(0), wanted, rtol=1e-9, atol=1e-12)
     norms = per_sample_norms(model, x, y, bn_mode="batch")
     np.testing.assert_allclose(norms, found.norm(dim=1).numpy(), rtol=1e-12)

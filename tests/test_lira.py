@@ -6,7 +6,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from scipy.stats import norm
+from scipy.stats import multivariate_normal, norm
 
 from bn_memorization import lira
 from bn_memorization.errors import BadInput
@@ -259,3 +259,103 @@ def test_unknown_names_are_refused():
             attack(phi, keep, variance="pool")
     with pytest.raises(BadInput, match="form of the offline attack 'both'"):
         lira.offline(phi, keep, form="both")
+
+
+def drawn_views(count, n_models=8, n_samples=50, seed=0, shift=0.0, common=0.0):
+    """Return margins [V, M, N] of views whose noise is `common` in part, and their masks."""
+    rng = np.random.default_rng([seed, 1])
+    keep = paired_masks(n_models, n_samples, seed)
+    level = 3.0 * rng.normal(size=(count, 1, n_samples))
+    shared = np.sqrt(common) * rng.normal(size=keep.shape)
+    own = np.sqrt(1 - common) * rng.normal(size=(count, *keep.shape))
+    return level + shared + own + shift * keep, keep
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_stacked_views_are_equal_to_a_slow_double_loop(mode):
+    """A normal vector with a diagonal covariance, one model, sample and view at a time."""
+    phi, keep = drawn_views(3, n_samples=12, shift=1.0)
+    name, _, variance = mode.partition(" ")
+    wanted = np.zeros(keep.shape)
+    for view in phi:
+        wanted += slow(view, keep, name, variance or "pooled")
+    np.testing.assert_allclose(lira.stacked(MODES[mode], phi, keep), wanted, rtol=1e-9, atol=1e-9)
+
+
+def test_stacked_is_the_log_ratio_of_two_normal_vectors():
+    phi, keep = drawn_views(3, n_samples=12, shift=1.0)
+    score = lira.stacked(partial(lira.online, variance="per_sample"), phi, keep)
+    for attacked, sample in np.ndindex(*keep.shape):
+        density = {}
+        for side in (True, False):
+            rows = [m for m in range(8) if m // 2 != attacked // 2 and keep[m, sample] == side]
+            shadow = phi[:, rows, sample]
+            cov = np.diag(shadow.var(axis=1, ddof=1))
+            own = multivariate_normal(shadow.mean(axis=1), cov)
+            density[side] = own.logpdf(phi[:, attacked, sample])
+        assert score[attacked, sample] == pytest.approx(density[True] - density[False])
+
+
+@pytest.mark.parametrize("common", [0.0, 0.9])
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("n_models", [6, 8, 16, 32])
+def test_stacked_noise_gives_one_half(mode, n_models, common):
+    """Within 3 standard errors over 40 pools, however much the views have in common."""
+    found = []
+    for seed in range(100, 140):
+        phi, keep = drawn_views(6, n_models, 60, seed, common=common)
+        score = lira.stacked(MODES[mode], phi, keep)
+        found.append(np.mean([auc(*both) for both in zip(score, keep, strict=True)]))
+    error = np.std(found, ddof=1) / math.sqrt(len(found))
+    assert abs(np.mean(found) - 0.5) < 3 * error
+    assert error < 0.008
+
+
+@pytest.mark.parametrize("mode", ["online pooled", "one_sided pooled", "online per_sample"])
+@pytest.mark.parametrize("count", [1, 2, 6])
+def test_independent_views_add_up_to_what_they_are_worth(mode, count):
+    """Each with a shift d: together Phi(d sqrt(V) / sqrt 2)."""
+    shift = 0.6
+    phi, keep = drawn_views(count, 128, 500, shift=shift)
+    score = lira.stacked(MODES[mode], phi, keep)
+    found = np.mean([auc(*both) for both in zip(score, keep, strict=True)])
+    assert found == pytest.approx(norm.cdf(shift * math.sqrt(count / 2)), abs=0.03)
+
+
+def test_views_of_different_noise_are_worth_more_stacked_than_averaged():
+    """The stack weighs a noisy view less; a mean does not."""
+    phi, keep = drawn_views(2, 64, 300, shift=1.0)
+    phi[1] *= 10
+    phi[1] -= 9 * keep  # the shift is 1 in both
+
+    def mean_auc(score):
+        return np.mean([auc(*both) for both in zip(score, keep, strict=True)])
+
+    stacked = mean_auc(lira.stacked(lira.online, phi, keep))
+    assert stacked > mean_auc(lira.online(phi.mean(axis=0), keep)) + 0.1
+    assert stacked == pytest.approx(norm.cdf(math.sqrt((1 + 0.01) / 2)), abs=0.03)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_equal_views_change_no_order_and_one_view_nothing(mode):
+    phi, keep = drawn(shift=1.0)
+    score = MODES[mode](phi, keep)
+    np.testing.assert_array_equal(lira.stacked(MODES[mode], phi[None], keep), score)
+    thrice = lira.stacked(MODES[mode], np.stack([phi] * 3), keep)
+    np.testing.assert_allclose(thrice, 3 * score)
+
+
+def test_the_order_of_views_does_not_matter():
+    phi, keep = drawn_views(4, shift=1.0)
+    score = lira.stacked(lira.online, phi, keep)
+    np.testing.assert_allclose(lira.stacked(lira.online, phi[[2, 0, 3, 1]], keep), score)
+
+
+def test_views_of_another_form_are_refused_and_faults_are_named():
+    phi, keep = drawn_views(3)
+    for wrong in (phi[0], phi[:0], phi[None]):
+        with pytest.raises(ValueError, match=r"Need phi\[V, M, N\] with V at least 1"):
+            lira.stacked(lira.online, wrong, keep)
+    phi[1, 5, 7] = math.nan
+    with pytest.raises(ValueError, match="not finite, first at model 5, sample 7"):
+        lira.stacked(lira.online, phi, keep)

@@ -51,6 +51,21 @@ def test_corrupted_at_on_a_log_scale(loss, target, wanted):
     assert found == pytest.approx(wanted)
 
 
+@pytest.mark.parametrize(
+    ("path", "target", "wanted"),
+    [
+        ([4.0, 2.0, 1.0], 4.0, 0.0),
+        ([4.0, 2.0, 1.0], 2.0, 1.0),
+        ([4.0, 2.0, 1.0], 3.0, 0.5),
+        ([4.0, 2.0, 1.0], 1.25, 1.75),
+        ([4.0, 2.0, 3.0, 1.0], 2.5, 0.75),  # the first time
+        ([-0.1, -0.5, -0.9], -0.7, 1.5),  # a rising path, turned over
+    ],
+)
+def test_moment_by_hand(path, target, wanted):
+    assert matched.moment(np.array(path), target) == pytest.approx(wanted)
+
+
 def test_the_scale_changes_the_reading_of_both_arms():
     runs = [
         run([0.0, 0.8], [4.0, 1.0], norm="batch"),
@@ -131,14 +146,14 @@ def test_table_of_matched_gaps():
     ]
 
 
-def test_sentence_counts_the_intervals_above_zero():
-    gaps = equal((0.01, 0.02, 0.03), (0.0, 0.25, 0.5), (-0.1, -0.05, -0.01))
-    text = spaced(matched.sentence(gaps))
-    assert "is -5.0 to +25.0 points, and its interval lies above zero in 1 of 3 settings." in text
-    assert matched.sentence(gaps[:1]).endswith("in 1 of 1 setting.")
-    text = spaced(matched.sensitivity(gaps))
-    assert "log of the loss" in text
-    assert "is -5.0 to +25.0 points, and its interval lies above zero in 1 of 3 settings." in text
+def test_sentence_counts_the_intervals_above_zero_on_both_kinds_of_lines():
+    straight = equal((0.01, 0.02, 0.03), (0.0, 0.25, 0.5), (-0.1, -0.05, -0.01))
+    log = equal((0.01, 0.03, 0.04), (0.1, 0.2, 0.5), (-0.1, 0.05, 0.2))
+    text = spaced(matched.sentence(straight, log))
+    assert "is -5.0 to +25.0 points on straight lines between epochs and +3.0 to +20.0" in text
+    assert text.endswith("and its interval lies above zero in 1 and 2 of 3 settings.")
+    one = matched.sentence(straight[:1], log[:1])
+    assert one.endswith("in 1 and 1 of 1 setting.")
 
 
 def test_censoring_says_how_many_were_cut_off():
@@ -150,7 +165,7 @@ def test_censoring_says_how_many_were_cut_off():
     ]  # fmt: skip
     text = matched.censoring(runs, "batch")
     assert text.startswith("3 of 6 models, 2 of them plain, never fitted half")
-    assert "In 1 of 2 settings this holds for all runs of an arm" in text
+    assert "In 1 of 2 settings this holds for all runs of an arm. Such a setting has no" in text
     assert matched.censoring(runs[4:], "batch").startswith("Every model fitted half")
 
 
@@ -171,14 +186,15 @@ def numbers(text):
 
 
 MATCHED = equal((0.01, 0.02, 0.03), (-0.1, -0.05, -0.01))
+ON_LOG = equal((0.01, 0.03, 0.03), (-0.1, -0.04, -0.01))
 
 
 def answer(final, speed, loss, arm="BN"):
     """Return the answer to these gaps but for its last sentence, which is the matched one."""
     verdicts = zip(("final", "speed", "loss"), (final, speed, loss), strict=True)
     made = [verdict(f"forced_{key}", *estimates) for key, estimates in verdicts]
-    text, sentence = matched.answer(*made, MATCHED, arm).split(" Read where ")
-    assert f"Read where {sentence}" == matched.sentence(MATCHED)
+    text, sentence = matched.answer(*made, (MATCHED, ON_LOG), arm).split(" Read where ")
+    assert f"Read where {sentence}" == matched.sentence(MATCHED, ON_LOG)
     return text
 
 

@@ -30,12 +30,45 @@ def test_a_pool_holds_its_models_in_order():
     assert found.test_accuracy.shape == (3, M)
 
 
-def test_a_pool_queried_in_training_mode_has_those_margins():
-    found = pool().in_training_mode()
+def test_a_pool_seen_by_other_margins_is_attacked_with_those():
+    whole = pool()
+    found = whole.seen_as(whole.phi_batch)
     np.testing.assert_array_equal(found.phi, [[s.arrays["phi_batch"] for s in shadows()]])
-    np.testing.assert_array_equal(found.score(mia.DECIDES), lira.online(pool().phi_batch, KEEP))
+    np.testing.assert_array_equal(found.score(mia.DECIDES), lira.online(whole.phi_batch, KEEP))
+    np.testing.assert_array_equal(found.score(mia.DECIDES, look=0), found.score(mia.DECIDES))
     assert found.looks == [4]
-    assert found.train_loss.shape == (1, M)
+    assert found.train_loss.shape == found.test_accuracy.shape == (1, M)
+    several = replace(whole, queries=6).seen_as(whole.phi_naive)
+    np.testing.assert_array_equal(several.score(mia.DECIDES), lira.online(whole.phi_naive, KEEP))
+
+
+@pytest.mark.parametrize("attack", mia.ATTACKS)
+@pytest.mark.parametrize("queries", [1, 2, 6])
+def test_queries_are_the_first_views_stacked_after_the_last_epoch(attack, queries):
+    (found,) = mia.pools(shadows(), queries)
+    views = np.stack([s.arrays["phi_view"] for s in shadows()], 1)
+    wanted = sum(mia.ATTACKS[attack](view, KEEP) for view in views[:queries])
+    np.testing.assert_allclose(found.score(attack), wanted)
+    same = np.allclose(found.score(attack), found.score(attack, look=2))
+    assert same == (queries == 1)
+
+
+def test_queries_leave_what_is_set_against_training_loss_as_it_is():
+    one, six = (mia.pools(both(), queries) for queries in (1, 6))
+    for first, second in zip(one, six, strict=True):
+        np.testing.assert_array_equal(first.train_loss, second.train_loss)
+        for look in range(3):
+            np.testing.assert_array_equal(
+                first.aucs(mia.DECIDES, look=look), second.aucs(mia.DECIDES, look=look)
+            )
+    assert mia.at_equal_loss(one, "batch") == mia.at_equal_loss(six, "batch")
+    assert mia.compare(one, "batch") != mia.compare(six, "batch")
+
+
+@pytest.mark.parametrize("queries", [0, 7])
+def test_more_views_than_there_are_are_refused(queries):
+    with pytest.raises(ValueError, match=f"queries={queries} must be from 1 to 6"):
+        mia.pools(shadows(), queries)
 
 
 def test_one_pool_a_setting_and_arm():

@@ -95,15 +95,6 @@ def test_training_without_outliers():
     assert row["outliers fitted, members"] == row["outliers fitted, non-members"] == "no outliers"
 
 
-def test_query_modes():
-    pools = mia.pools(both())
-    for pool, row in zip(pools, shown(tables.query_modes(pools, "smoke")), strict=True):
-        assert row["AUC, evaluation mode"] == f"{pool.aucs(mia.DECIDES).mean():.3f}"
-        wanted = pool.in_training_mode().aucs(mia.DECIDES).mean()
-        assert row["AUC, training mode"] == f"{wanted:.3f}"
-        assert row["AUC, training mode"] != row["AUC, evaluation mode"]
-
-
 def test_gaps_at_equal_loss():
     row = shown(tables.at_equal_loss([(evidence(0.05, 0.01, 0.02, 0.03), 0.25)], "smoke"))[0]
     assert {k: plain(str(v)) for k, v in row.items()} == {
@@ -172,7 +163,6 @@ def test_the_answer_says_what_the_evidence_says():
         lambda pools: tables.attacks(pools, "quick"),
         lambda pools: tables.groups(pools, "quick"),
         lambda pools: tables.training(pools, "quick"),
-        lambda pools: tables.query_modes(pools, "quick"),
         lambda pools: tables.at_equal_loss(mia.at_equal_loss(pools, "batch"), "quick"),
         lambda pools: tables.verdicts(mia.verdicts(mia.compare(pools, "batch")), "quick"),
         lambda pools: tables.known(calibration.check(6, 8, 40, 1.0, 0), 6, 8, 1.0, "quick"),

@@ -5,6 +5,7 @@ from torch import nn
 
 from bn_memorization import models
 from bn_memorization.errors import BadInput
+from bn_memorization.norms import CutBatchNorm1d, CutBatchNorm2d
 
 NORMS = sorted(models.NORMS)
 NORMALIZED = [norm for norm in NORMS if norm != models.PLAIN]
@@ -96,6 +97,8 @@ def test_other_image_sizes_are_refused(size):
     ("norm", "kinds"),
     [
         ("batch", [nn.BatchNorm2d] * 2 + [nn.BatchNorm1d] * 2),
+        ("batch_fixed_gamma", [nn.BatchNorm2d] * 2 + [nn.BatchNorm1d] * 2),
+        ("batch_cut", [CutBatchNorm2d] * 2 + [CutBatchNorm1d] * 2),
         ("group", [nn.GroupNorm] * 4),
         ("layer", [nn.GroupNorm] * 4),
         ("affine", [models.ChannelAffine] * 4),
@@ -122,7 +125,7 @@ def test_plain_arm_has_nothing_but_its_weighted_layers():
 
 def test_only_batch_norm_keeps_statistics():
     for norm in NORMS:
-        assert bool(list(build(norm).buffers())) == (norm == "batch"), norm
+        assert bool(list(build(norm).buffers())) == norm.startswith("batch"), norm
 
 
 @pytest.mark.parametrize("norm", ["none", "group", "layer", "affine"])
@@ -131,8 +134,9 @@ def test_a_sample_does_not_see_its_batch_without_batch_norm(norm):
     torch.testing.assert_close(net(x)[:1], net(x[:1]), rtol=1e-4, atol=1e-5)
 
 
-def test_a_sample_sees_its_batch_with_batch_norm():
-    net, x = build("batch").train(), images(4)
+@pytest.mark.parametrize("norm", ["batch", "batch_fixed_gamma", "batch_cut"])
+def test_a_sample_sees_its_batch_with_batch_norm(norm):
+    net, x = build(norm).train(), images(4)
     assert not torch.allclose(net(x)[:1], net(x[[0, 3]])[:1], rtol=1e-2)
 
 
@@ -177,7 +181,6 @@ def test_unknown_architecture():
 
 
 def test_unknown_norm_lists_all():
-    with pytest.raises(
-        BadInput, match=r"norm 'bach'.*'batch'.*: affine, batch, group, layer, none\."
-    ):
+    listed = r"affine, batch, batch_cut, batch_fixed_gamma, group, layer, none\."
+    with pytest.raises(BadInput, match=rf"norm 'bach'.*'batch'.*: {listed}"):
         build("bach")

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from bn_memorization import fingerprint, parameters, paths
 from bn_memorization.errors import BadInput
-from bn_memorization.parameters import VOCABULARY, Choice, ListOf, Number, Pattern
+from bn_memorization.kinds import LONGEST, Choice, ListOf, Number, Pattern, Text
+from bn_memorization.parameters import VOCABULARY
 
 UNHURRIED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 NOTEBOOKS = sorted(paths.notebooks().glob("*.py"))
@@ -217,6 +218,54 @@ def test_plain_is_no_norm_to_compare_with_itself():
         parse("norm", "none")
 
 
+TEXTS = [
+    ("model", "torchvision.models.resnet18"),
+    ("model", "a._b.c9"),
+    ("images", "embedded:mnist"),
+    ("images", "/a folder/with blanks"),
+    ("images", 'it\'s "quoted"  # and more'),
+    ("weights", "none"),
+    ("weights", "x" * LONGEST),
+]
+
+
+@pytest.mark.parametrize(("name", "value"), TEXTS)
+def test_good_texts_stay_as_they_are_and_can_stand_in_a_cell(name, value):
+    assert parse(name, value) == value
+    cell = parameters.assign(f"{name} = 'before'  # what it is", {name: value})
+    assert parameters.declared(cell) == {name: value}
+    assert cell.endswith("  # what it is")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("model", "resnet18"),  # no module
+        ("model", "a..b"),
+        ("model", ".a.b"),
+        ("model", "a.b()"),
+        ("model", "a.b; import os"),
+        ("model", "a/b.c"),
+        ("model", "a.9b"),
+        ("model", "a.b\n"),
+        ("images", ""),
+        ("images", " "),
+        ("images", " a"),
+        ("images", "a\nb"),
+        ("images", "a\0b"),
+        ("images", "x" * (LONGEST + 1)),
+        ("images", None),
+        ("images", True),
+        ("images", 5),
+        ("images", ["a"]),
+        ("weights", b"a"),
+    ],
+)
+def test_bad_texts_are_refused(name, value):
+    with pytest.raises(BadInput, match=rf"^{name}=.* is not .*, on one line, of at most 300"):
+        parse(name, value)
+
+
 @pytest.mark.parametrize("empty", [[], (), ""])
 def test_no_list_is_empty(empty):
     with pytest.raises(BadInput):
@@ -262,6 +311,11 @@ def assert_allowed(kind: Number | Choice | ListOf, value: object) -> None:
     elif isinstance(kind, Pattern):
         words = value.split("/")
         assert len(words) == len(kind.parts)
+    elif isinstance(kind, Text):
+        assert type(value) is str
+        assert value == value.strip()
+        assert value.isprintable()
+        assert 0 < len(value) <= LONGEST
     elif isinstance(kind, Choice):
         assert value in list(kind.choices())
     else:
@@ -290,6 +344,11 @@ def allowed(kind: Number | Choice | ListOf) -> st.SearchStrategy:
     if isinstance(kind, Pattern):
         parts = (st.just("*") | allowed(part).map(str) for part in kind.parts)
         return st.tuples(*parts).map("/".join)
+    if isinstance(kind, Text):
+        # A text with the sign of a comment in it is taken too; the tests below look for that sign.
+        signs = st.characters(min_codepoint=32, max_codepoint=126, exclude_characters="#")
+        text = st.from_regex(kind.pattern, fullmatch=True, alphabet=signs)
+        return text.filter(lambda value: len(value) <= LONGEST)
     if isinstance(kind, Choice):
         return st.sampled_from(sorted(kind.choices()))
     if kind.kind is int:
@@ -471,3 +530,18 @@ def test_quick_is_what_the_notebooks_say():
     for chapter in fingerprint.chapters():
         settings_ = fingerprint.of_profile("quick", chapter)
         assert settings_.items() <= defaults_of(chapter).items()
+
+
+def test_assigned_takes_the_parameters_of_a_namespace_and_nothing_else():
+    namespace = {"np": math, "epochs": 5, "dataset": ["mnist"], "_": 1, "config": "x", "seed": None}
+    found = parameters.assigned(namespace)
+    assert found == {"epochs": 5, "dataset": ["mnist"], "seed": None}
+    assert list(found) == sorted(found, key=list(VOCABULARY).index)
+    assert parameters.assigned({}) == {}
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_assigned_is_what_a_notebook_declares(path):
+    namespace = {}
+    exec(parameters_cell(path), namespace)
+    assert parameters.assigned(namespace) == parameters.declared(parameters_cell(path))

@@ -24,10 +24,8 @@ def root(tmp_path, monkeypatch):
     (tmp_path / "book" / "chapters").mkdir(parents=True)
     root = tiny_book.write(tmp_path, monkeypatch)
     monkeypatch.setattr(runs, "address", address)
-    plans = {name: [name, "shared"] for name in NAMES}
-    monkeypatch.setattr(
-        "bn_memorization.plans.CHAPTERS", {k: lambda _, v=v: v for k, v in plans.items()}
-    )
+    planned = {name: lambda _, name=name: [name, "shared"] for name in NAMES}
+    monkeypatch.setattr(plans, "CHAPTERS", planned)
     for config in (*NAMES, "shared"):
         store.write(address(config), ARRAYS, {})
     execute("smoke")

@@ -5,40 +5,13 @@ import numpy as np
 import planted
 import pytest
 import torch
+from lived_in import build, images, lived_in
 from torch import nn
 
 from bn_memorization import models, ratios, train
 from bn_memorization.errors import BadInput
 
-
-@pytest.fixture(autouse=True)
-def seeded_on_one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(0)
-        yield
-    torch.set_num_threads(before)
-
-
-def build(arch="lenet", norm="batch"):
-    return models.build(arch, norm, in_channels=1, image_size=12, classes=3, seed=0)
-
-
-def lived_in(arch="lenet", dtype=torch.float32):
-    """Return a network whose gammas differ and whose running statistics are of real batches."""
-    net = build(arch).to(dtype)
-    with torch.no_grad():
-        for layer in ratios.bn_layers(net).values():
-            layer.weight.copy_(torch.randn(layer.num_features))
-            layer.bias.copy_(torch.randn(layer.num_features))
-        for _ in range(3):
-            net.train()(images(dtype=dtype))
-    return net.eval()
-
-
-def images(n=16, dtype=torch.float32):
-    return torch.randn(n, 1, 12, 12, dtype=dtype)
+pytestmark = pytest.mark.usefixtures("seeded_on_one_thread")
 
 
 def by_hand():
@@ -266,3 +239,79 @@ def test_nothing_to_rescale(net):
 def test_a_factor_that_is_not_above_zero(c):
     with pytest.raises(BadInput, match=rf"c={c} must be above 0"):
         ratios.rescaled(build(), c)
+
+
+def test_weight_norms_by_hand():
+    """Rows (3, 4) and (0, 2) feed the first BN; an activation stands before the second."""
+    net = nn.Sequential(nn.Linear(2, 2), nn.BatchNorm1d(2), nn.ReLU(), nn.BatchNorm1d(2))
+    with torch.no_grad():
+        net[0].weight.copy_(torch.tensor([[3.0, 4.0], [0.0, -2.0]]))
+    found = ratios.weight_norms(net)
+    assert found.dtype == np.float32
+    np.testing.assert_array_equal(found, [5.0, 2.0, np.nan, np.nan])
+    convolution = nn.Sequential(nn.Conv2d(1, 1, 2), nn.BatchNorm2d(1))
+    with torch.no_grad():
+        convolution[0].weight.copy_(torch.tensor([[[[1.0, 1.0], [1.0, 1.0]]]]))
+    assert ratios.weight_norms(convolution).tolist() == [2.0]
+
+
+@pytest.mark.parametrize("norm", ["batch", "batch_fixed_gamma", "batch_cut"])
+@pytest.mark.parametrize("arch", models.ARCHITECTURES)
+def test_weight_norms_stand_where_the_channels_stand(arch, norm):
+    net = build(arch, norm)
+    found, layers = ratios.weight_norms(net), ratios.channels(net)["bn_layer"]
+    assert found.shape == layers.shape
+    modules = dict(net.named_modules())
+    fed = {layer: before for before, layer in ratios.fed_by_weights(net)}
+    for number, path in enumerate(ratios.bn_layers(net), 1):
+        part = found[layers == number]
+        if modules[path] in fed:
+            weight = fed[modules[path]].weight.detach().flatten(1)
+            np.testing.assert_allclose(part, np.linalg.norm(weight.numpy(), axis=1), rtol=1e-5)
+        else:
+            assert np.isnan(part).all()
+    assert np.isnan(found).any() == arch.startswith("densenet")
+    assert np.isfinite(found).any()
+
+
+@pytest.mark.parametrize("norm", ["none", "group", "layer", "affine"])
+def test_without_bn_there_are_no_weight_norms(norm):
+    assert ratios.weight_norms(build(norm=norm)).shape == (0,)
+
+
+@pytest.mark.parametrize("c", [0.25, 3.0])
+@pytest.mark.parametrize("arch", ["lenet", "resnet8", "densenet22"])
+def test_ratio_times_weight_norm_does_not_know_the_scale(arch, c):
+    net = lived_in(arch)
+    scaled = ratios.rescaled(net, c)
+    np.testing.assert_allclose(ratios.weight_norms(scaled), c * ratios.weight_norms(net), rtol=1e-6)
+    before, after = (
+        ratios.gamma_sigma(each).ratio.to_numpy() * ratios.weight_norms(each)
+        for each in (net, scaled)
+    )
+    np.testing.assert_allclose(after, before, rtol=1e-5)
+
+
+def test_weight_norms_are_in_a_run_of_every_epoch():
+    run = train.fit(planted.config(), planted.planted_set(), probes=(ratios.probe,))
+    norms = run.arrays["weight_norm"]
+    assert norms.shape == run.arrays["gamma"].shape
+    net = train.new_model(planted.config(), planted.planted_set(), torch.device("cpu"))
+    np.testing.assert_array_equal(norms[0], ratios.weight_norms(net))
+    assert (norms[1:] != norms[0]).all()
+
+
+@pytest.mark.parametrize("norm", ["batch_fixed_gamma", "batch_cut"])
+def test_other_kinds_of_batch_norm_are_measured_as_batch_norm_is(norm):
+    """Both start from the same weights, so that one training pass gives the same statistics."""
+    nets = [build(norm=each).double().train() for each in ("batch", norm)]
+    x = images(dtype=torch.float64)
+    with torch.no_grad():
+        for net in nets:
+            net(x)
+    first, second = (ratios.channels(net) | {"s": ratios.batch_sigma(net, x)} for net in nets)
+    for name in first:
+        np.testing.assert_allclose(first[name], second[name], rtol=1e-6)
+    before = copy.deepcopy(nets[1].state_dict())
+    ratios.batch_sigma(nets[1], x)
+    assert all(torch.equal(value, before[name]) for name, value in nets[1].state_dict().items())

@@ -11,15 +11,7 @@ from bn_memorization import models, train
 from bn_memorization.errors import BadInput, Failure
 from bn_memorization.regularize import FORMS, gamma_sigma_penalty
 
-
-@pytest.fixture(autouse=True)
-def seeded_on_one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(0)
-        yield
-    torch.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("seeded_on_one_thread")
 
 
 def small(dtype=torch.float64):

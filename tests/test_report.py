@@ -66,6 +66,7 @@ def test_no_number_breaks_across_lines_or_has_a_hyphen(value, unit):
         (1, 2, "epochs", "+1.0 to +2.0 epochs"),
         (0.5, 0.75, "share", "0.50 to 0.75"),
         (0.0, 1e-12, "relative error", "0 to 1.0e-12"),
+        (float("nan"), float("nan"), "epochs", report.NO_INTERVAL),
     ],
 )
 def test_between(low, high, unit, text):

@@ -13,7 +13,7 @@ from bn_memorization.catalog import Dataset
 from bn_memorization.errors import BadInput, Failure
 from bn_memorization.masks import paired_masks
 from bn_memorization.queries import VIEWS
-from bn_memorization.signals import margin
+from bn_memorization.signals import margin, naive_margin
 from bn_memorization.stats import auc
 
 DATA = planted.planted_set()
@@ -44,6 +44,8 @@ def test_what_a_record_holds():
     run = fitted()
     assert {name: (a.shape, a.dtype) for name, a in run.arrays.items()} == {
         "phi": ((3, N), np.float32),
+        "phi_view": ((len(VIEWS), N), np.float32),
+        "phi_naive": ((N,), np.float32),
         "phi_batch": ((N,), np.float32),
         "correct": ((3, N), bool),
         "test_accuracy": ((3,), np.float64),
@@ -156,16 +158,15 @@ def test_a_query_leaves_every_buffer_bit_identical_and_does_not_depend_on_the_ba
 ):
     model, drawn = trained_model(norm), sampling.draw(config().pool, DATA, CPU)
     before = {name: value.clone() for name, value in model.state_dict().items()}
-    whole, right = shadows.query(model, drawn.x, drawn.y, 2)
+    whole = shadows.query(model, drawn.x)
     after = model.state_dict()
     assert all(torch.equal(value, after[name]) for name, value in before.items())
     monkeypatch.setattr(train, "EVAL_BATCH", 5)
-    parts, _ = shadows.query(model, drawn.x, drawn.y, 2)
+    parts = shadows.query(model, drawn.x)
     np.testing.assert_allclose(parts, whole, rtol=1e-4, atol=1e-5)
     order = torch.randperm(N)
-    turned, _ = shadows.query(model, drawn.x[order], drawn.y[order], 2)
-    np.testing.assert_allclose(turned, whole[:, order.numpy()], rtol=1e-4, atol=1e-5)
-    assert right.tolist() == (whole[0].argmax(1) == drawn.y.numpy()).tolist()
+    turned = shadows.query(model, drawn.x[order])
+    np.testing.assert_allclose(turned, whole[order.numpy()], rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("norm", ["batch", "none"])
@@ -190,16 +191,52 @@ def test_the_mode_of_the_query_touches_one_arm_only():
         assert same == (norm == "none")
 
 
-def test_margins_are_averaged_over_views(training):
-    run = shadows.fit(config(queries=3), DATA)
+@pytest.mark.parametrize("norm", ["batch", "none"])
+def test_the_last_margins_are_taken_for_each_view(training, norm):
+    run = shadows.fit(config(norm=norm), DATA)
     drawn = sampling.draw(config().pool, DATA, CPU)
-    views = list(VIEWS.values())[:3]
     with torch.inference_mode():
-        logits = [training["model"].eval()(view(drawn.x)) for view in views]
-    wanted = np.mean([margin(part, drawn.y.numpy()) for part in logits], axis=0)
-    np.testing.assert_allclose(run.arrays["phi"][-1], wanted, rtol=1e-4, atol=1e-4)
-    np.testing.assert_array_equal(run.arrays["correct"], fitted().arrays["correct"])
-    assert not np.array_equal(run.arrays["phi"], fitted().arrays["phi"])
+        logits = [training["model"].eval()(view(drawn.x)) for view in VIEWS.values()]
+    wanted = [margin(part, drawn.y.numpy()) for part in logits]
+    np.testing.assert_allclose(run.arrays["phi_view"], wanted, rtol=1e-4, atol=1e-4)
+    np.testing.assert_array_equal(run.arrays["phi_view"][0], run.arrays["phi"][-1])
+    for row in run.arrays["phi_view"][1:]:
+        assert not np.allclose(row, run.arrays["phi"][-1], atol=1e-2)
+
+
+def test_the_naive_margin_is_that_of_the_last_look(training):
+    """It is the true one where that is small, and another where it is not."""
+    run = shadows.fit(config(), DATA).arrays
+    with torch.inference_mode():
+        logits = training["model"].eval()(sampling.draw(config().pool, DATA, CPU).x).numpy()
+    labels = sampling.corrupt(config().pool, DATA).labels
+    np.testing.assert_allclose(run["phi_naive"], naive_margin(logits, labels), rtol=1e-3, atol=1e-3)
+    small = np.abs(run["phi"][-1]) < 5
+    assert small.sum() > 10
+    np.testing.assert_allclose(run["phi_naive"][small], run["phi"][-1][small], atol=1e-3)
+
+
+def test_views_are_no_setting():
+    with pytest.raises(TypeError, match="queries"):
+        config(queries=1)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"penalty": "log", "penalty_weight": 1.0, "penalty_target": 0.25},
+        {"penalty": "square", "penalty_weight": 1.0, "penalty_layer": 2},
+        {"hold_weights": True},
+    ],
+)
+def test_penalty_and_held_weights_reach_the_training(training, changes):
+    run = shadows.fit(config(**changes), DATA)
+    assert {name: getattr(training["recipe"], name) for name in changes} == changes
+    for name in ("member", "outlier", "pool_row"):
+        np.testing.assert_array_equal(run.arrays[name], fitted().arrays[name])
+    np.testing.assert_array_equal(run.arrays["phi"][0], fitted().arrays["phi"][0])
+    assert not np.allclose(run.arrays["phi"][-1], fitted().arrays["phi"][-1], atol=1e-4)
+    assert run.config.describe() != fitted().config.describe()
 
 
 def test_a_diverged_run_is_named():
@@ -257,8 +294,8 @@ def test_the_recipe_is_the_config_on_half_the_pool_with_a_seed_of_its_own():
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        *(("pool_size", 3), ("model", -1), ("moments", 0), ("moments", 5), ("queries", 0)),
-        *(("queries", 7), ("seed", -1), ("lr", 0.0), ("noise_rate", 1.0), ("norm", "bach")),
+        *(("pool_size", 3), ("model", -1), ("moments", 0), ("moments", 5), ("penalty", "lag")),
+        *(("penalty_layer", 0), ("seed", -1), ("lr", 0.0), ("noise_rate", 1.0), ("norm", "bach")),
         *(("arch", "lennet"), ("batch_size", 1), ("corruption", "flop"), ("epochs", 0)),
     ],
 )

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.nn import functional as F
 
-from bn_memorization.signals import margin
+from bn_memorization.signals import margin, naive_margin
 
 
 def test_by_hand():
@@ -104,3 +104,35 @@ def test_shapes_that_do_not_fit_are_refused(logits, labels):
 def test_labels_that_are_no_class_are_refused(labels):
     with pytest.raises(ValueError, match="from 0 to 2"):
         margin(np.zeros((2, 3)), labels)
+
+
+CEILING = -math.log(np.finfo(np.float32).eps)  # 23 bits: just below 16
+
+
+@pytest.mark.parametrize("size", [17.0, 20.0, 88.0, 104.0, 1e4])
+def test_the_naive_margin_has_a_ceiling(size):
+    logits = np.array([[size, 0.0, 0.0], [-size, 0.0, 0.0]], np.float32)
+    found = naive_margin(logits, [0, 0])
+    assert found.dtype == np.float32
+    assert found == pytest.approx([CEILING, -CEILING], rel=1e-5)
+    assert np.abs(margin(logits, [0, 0])).min() > CEILING
+
+
+@settings(deadline=None)
+@given(st.lists(st.lists(st.floats(-2, 2), min_size=4, max_size=4), min_size=1, max_size=6))
+def test_the_naive_margin_is_the_margin_where_that_is_small(rows):
+    labels = np.arange(len(rows)) % 4
+    np.testing.assert_allclose(naive_margin(rows, labels), margin(rows, labels), atol=1e-4)
+
+
+@settings(deadline=None)
+@given(ROWS)
+def test_the_naive_margin_is_finite_and_below_16(rows):
+    found = naive_margin(rows, np.zeros(len(rows), int))
+    assert (np.abs(found) < 16).all()
+
+
+def test_the_naive_margin_ties_samples_that_the_margin_sets_apart():
+    logits = [[20.0, 0.0], [30.0, 0.0]]
+    assert len(set(naive_margin(logits, [0, 0]))) == 1
+    assert len(set(margin(logits, [0, 0]))) == 2

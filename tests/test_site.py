@@ -20,6 +20,8 @@ parts:
   - caption: Two
     chapters:
       - file: book/two
+        sections:
+          - file: book/below
       - file: book/three
 """
 
@@ -31,7 +33,9 @@ def root(tmp_path, monkeypatch) -> Path:
 
 def test_pages_are_those_of_the_contents_in_order(tmp_path):
     (tmp_path / "_toc.yml").write_text(CONTENTS)
-    assert site.pages(tmp_path) == ["book/intro", "book/one", "book/two", "book/three"]
+    assert site.pages(tmp_path) == [
+        "book/intro", "book/one", "book/two", "book/below", "book/three",
+    ]  # fmt: skip
 
 
 def test_pages_of_a_book_of_one_page(root):
@@ -127,7 +131,7 @@ def test_a_page_that_jupyter_book_leaves_out_in_silence_is_a_failure(root, tmp_p
     site.build(root, tmp_path / "out" / "html", "mark")
     assert site.stamp_of(tmp_path / "out" / "html") == "mark"
     (root / "_toc.yml").write_text(CONTENTS)
-    with pytest.raises(Failure, match=r"exit status 0, no page for book/one, book/two, book/three"):
+    with pytest.raises(Failure, match=r"exit status 0, no page for book/one, book/two, book/below"):
         site.build(root, tmp_path / "out" / "html", "mark 2")
     assert site.stamp_of(tmp_path / "out" / "html") == "mark"
 

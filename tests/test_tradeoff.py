@@ -159,6 +159,16 @@ def test_evidence_by_hand():
     assert gain.where["noise_rate"] == 0.25
 
 
+def test_further_pairs_any_column_by_seed():
+    first, second = grid([[0.9, 0.2]], [[0.0, 0.1]]), grid([[0.4, 0.1]], [[0.0, 0.0]])
+    rows, rival = (frame[frame.method == "log"] for frame in (first, second))
+    for column, wanted in (("gain", 0.3), ("corrupted", -0.3), ("test", -0.05)):
+        (found,) = tradeoff.further(rows, rival[::-1], column)
+        assert found.estimate == pytest.approx(wanted)
+        assert found.n == 2
+    assert tradeoff.further(rows, rival) == tradeoff.further(rows, rival, "gain")
+
+
 def test_points_are_means_with_intervals_in_the_order_of_the_runs():
     found = tradeoff.points(grid([[0.2, 0.4], [0.6, 0.6]], [[0.0, 0.0], [0.1, 0.3]]))
     assert found.method.tolist() == [tradeoff.NOTHING, "log", "log"]

@@ -8,9 +8,9 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from bn_memorization import models, train
+from bn_memorization import models, ratios, train
 from bn_memorization.config import OPTIMIZERS
-from bn_memorization.errors import Failure
+from bn_memorization.errors import BadInput, Failure
 from bn_memorization.sample import SUBSETS
 
 DATA = planted.planted_set()
@@ -312,3 +312,50 @@ def test_look_is_called_first_and_after_every_epoch():
     net, sample, epochs = build(), draw(), []
     train.optimize(net, sample.x, sample.y, planted.config(epochs=3), epochs.append)
     assert epochs == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("layer", [1, 2, 3, 4])
+def test_a_penalty_on_one_layer_pulls_at_no_layer_after_it(layer):
+    """Its gradient at the start: that layer's gamma and what lies before, nothing behind it."""
+    config = planted.config(penalty="square", penalty_weight=1.0, penalty_layer=layer)
+    net = train.new_model(config, DATA, CPU).train()
+    with train._penalty(config, net) as penalty:
+        net(draw().x)
+        value = penalty()
+    gammas = [module.weight for module in ratios.bn_layers(net).values()]
+    found = torch.autograd.grad(value, gammas, allow_unused=True)
+    pulled = [gradient is not None and bool(gradient.abs().max() > 0) for gradient in found]
+    assert pulled[layer - 1]
+    assert not any(pulled[layer:])
+
+
+def test_a_penalty_on_one_layer_is_of_its_ratios_alone():
+    config = planted.config(penalty="square", penalty_weight=3.0, penalty_layer=2)
+    net = train.new_model(config, DATA, CPU).train()
+    sigma = ratios.batch_sigma(net, draw().x)
+    with train._penalty(config, net) as penalty:
+        net(draw().x)
+        value = penalty().item()
+    assert value == pytest.approx(3 * np.mean(sigma[6:22] ** -2.0), rel=1e-4)  # gamma is 1
+
+
+def test_a_penalty_on_one_layer_lowers_its_ratio_more_than_the_others():
+    settings = {"penalty": "log", "penalty_weight": 0.3, "penalty_target": 0.5, "epochs": 4}
+    free = train.fit(planted.config(epochs=4), DATA, probes=(ratios.probe,)).arrays
+    layers = free["bn_layer"][-1]
+    for layer in (1, 2, 3, 4):
+        config = planted.config(**settings, penalty_layer=layer)
+        run = train.fit(config, DATA, probes=(ratios.probe,)).arrays
+        ratio = [np.abs(a["gamma"][-1]) / a["sigma"][-1] for a in (run, free)]
+        log = np.log(ratio[0] / ratio[1])
+        change = [log[layers == number].mean() for number in (1, 2, 3, 4)]
+        assert np.argmin(change) == layer - 1
+        assert change[layer - 1] < -0.3
+
+
+@pytest.mark.parametrize(("norm", "has"), [("batch", 4), ("none", 0), ("group", 0)])
+def test_a_penalty_on_a_layer_that_is_not_there(norm, has):
+    message = rf"^penalty_layer=5, but lenet with norm {norm} has {has} BN layers"
+    with pytest.raises(BadInput, match=message):
+        fit(penalty="log", penalty_weight=1.0, penalty_layer=5, norm=norm)
+    fit(penalty="log", penalty_weight=1.0, penalty_layer=4)

@@ -1,14 +1,13 @@
 import copy
 
 import numpy as np
-import pandas as pd
 import planted
 import pytest
 import torch
 from torch import nn
 from torch.nn import functional as F
 
-from bn_memorization import growth, signals, train, trained_growth
+from bn_memorization import growth, models, signals, train, trained_growth
 from bn_memorization.errors import BadInput
 from bn_memorization.trained_growth import own_growth, training_growth, whole_growth
 
@@ -210,29 +209,27 @@ def test_compare_puts_both_beside_each_other(trained):
     np.testing.assert_allclose(by_sample.changed, training_growth(model, x, y, 0.1, 5)[rows])
 
 
-def test_agreement_by_hand(trained):
+def test_it_is_the_first_order_in_a_network_with_branches():
+    """The weights before every BN layer of a ResNet, on shortcuts too."""
+    model = models.build("resnet8", "batch", in_channels=1, image_size=12, classes=3, seed=0)
+    x = torch.randn(3, 1, 12, 12, generator=torch.Generator().manual_seed(0))
+    y = torch.arange(3)
+    frame = own_growth(model, x, y, 1e-6)
+    norms = [m for m in model.modules() if isinstance(m, nn.BatchNorm2d)]
+    assert len(frame) == len(norms) * len(x)
+    np.testing.assert_allclose(frame.measured, frame.predicted, rtol=1e-2)
+    np.testing.assert_allclose(frame.ratio, frame.factor, rtol=1e-2)
+
+
+def test_what_all_layers_see_is_what_each_sees(trained):
     model, x, y = trained
-    is_corrupted = np.arange(10) < 5
-    by_layer, by_sample = trained_growth.compare(model, x, y, is_corrupted, lr=0.1, batch_size=5)
-    by_layer["measured"] = 3 * by_layer.predicted
-    by_sample["changed"] = -by_sample.predicted
-    by_sample["whole"] = by_sample.predicted.mean()
-    by_sample.loc[0, "whole"] = 2 * by_sample.predicted.mean()
-    table = trained_growth.agreement(by_layer, by_sample).set_index("measured")
-    assert table.n.tolist() == [10] * 5 + [5] * 2
-    for layer in (1, 2, 3, 4):
-        row = table.loc[f"own step, weights before BN layer {layer}"]
-        assert row[trained_growth.AGREEMENT].tolist() == pytest.approx([1, 3, 3, 3])
-    for subset in ("corrupted", "clean"):
-        row = table.loc[f"training step, {subset} samples"]
-        assert row[trained_growth.AGREEMENT].tolist() == pytest.approx([-1, -1, -1, -1])
-    remark = trained_growth.remark(by_layer, by_sample)
-    assert "3.00 times the predicted growth" in remark
-    assert "by -1.00 times it" in remark
-
-
-def test_factors_are_told_by_layer():
-    frame = pd.DataFrame({"layer": [1, 1, 2, 2], "factor": [0.5, 0.75, 0.5, 4.0]})
-    text = trained_growth.factors(frame)
-    assert "0.50 to 0.75 at layer 1; 0.50 to 4.00 at layer 2" in text
-    assert "In 1 of 2 layers it is below one" in text
+    network = copy.deepcopy(model).double().eval()
+    layers = trained_growth.pairs(network)
+    together = trained_growth.see(network, layers, x.double(), y)
+    for pair, seen in zip(layers, together, strict=True):
+        (alone,) = trained_growth.see(network, [pair], x.double(), y)
+        for name in ("x", "u", "y", "a", "slope"):
+            torch.testing.assert_close(getattr(seen, name), getattr(alone, name))
+    first, norm = layers[0]
+    torch.testing.assert_close(together[0].u, first(x.double()))
+    torch.testing.assert_close(together[0].y, norm(first(x.double())))

@@ -5,24 +5,15 @@ import numpy as np
 import pandas as pd
 import planted
 import pytest
-import torch
+from lived_in import build, images, lived_in
 from verdicts import evidence, verdict
 
-from bn_memorization import models
 from bn_memorization import trained_ratios as trained
 from bn_memorization.errors import BadInput
 from bn_memorization.ratios import batch_sigma, gamma_sigma
 from bn_memorization.train import Run
 
-
-@pytest.fixture(autouse=True)
-def seeded_on_one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(0)
-        yield
-    torch.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("seeded_on_one_thread")
 
 
 def run(gamma, sigma=2.0, layers=None, **changes):
@@ -120,16 +111,8 @@ def test_layers_of_architectures_stay_apart_and_settings_come_together():
     assert layers["median ratio"].tolist() == [2.0, 4.0]
 
 
-def network():
-    net = models.build("lenet", "batch", in_channels=1, image_size=12, classes=3, seed=0)
-    with torch.no_grad():
-        for _ in range(3):
-            net.train()(torch.randn(16, 1, 12, 12))
-    return net.eval()
-
-
 def test_running_and_batch_sigma_side_by_side():
-    net, x = network(), torch.randn(11, 1, 12, 12)
+    net, x = lived_in(), images(11)
     found = trained.running_and_batch(net, x, batch_size=4)
     table = gamma_sigma(net)
     np.testing.assert_array_equal(found.running, table.sigma)
@@ -141,21 +124,21 @@ def test_running_and_batch_sigma_side_by_side():
 
 def test_less_than_one_batch():
     with pytest.raises(BadInput, match="3 images are no whole batch of 4"):
-        trained.running_and_batch(network(), torch.randn(3, 1, 12, 12), batch_size=4)
+        trained.running_and_batch(lived_in(), images(3), batch_size=4)
 
 
 @pytest.mark.parametrize(
     ("arch", "numbers"), [("lenet", set()), ("resnet8", {3, 5, 8}), ("densenet22", set())]
 )
 def test_layers_behind_shrunk_weights_lie_at_the_end_of_branches(arch, numbers):
-    net = models.build(arch, "batch", in_channels=1, image_size=12, classes=3, seed=0)
+    net = build(arch)
     assert trained.behind_shrunk(net) == numbers
 
 
 def test_start_and_end_by_hand():
-    net = models.build("resnet8", "batch", in_channels=1, image_size=12, classes=3, seed=0)
+    net = build("resnet8")
     layers = gamma_sigma(net).layer.to_numpy()
-    x = torch.randn(16, 1, 12, 12)
+    x = images()
     shrunk = np.isin(layers, [3, 5, 8])
     gamma = np.ones((3, len(layers)))
     gamma[1, shrunk], gamma[2] = 3, 0.5  # over a sigma of 2
@@ -171,15 +154,15 @@ def test_start_and_end_by_hand():
 
 
 def test_start_and_end_without_shrunk_weights_has_one_row():
-    net = models.build("lenet", "batch", in_channels=1, image_size=12, classes=3, seed=0)
+    net = build()
     channels = len(gamma_sigma(net))
-    found = trained.start_and_end(run(np.full((2, channels), 3)), net, torch.randn(16, 1, 12, 12))
+    found = trained.start_and_end(run(np.full((2, channels), 3)), net, images())
     assert found["BN layers"].tolist() == ["all"]
     assert found["at the end"].tolist() == [1]
 
 
 def test_rescalings_change_the_ratio_and_no_output():
-    net, x = network(), torch.randn(30, 1, 12, 12)
+    net, x = lived_in(), images(30)
     y = net(x).argmax(1)
     y[:6] = (y[:6] + 1) % 3
     found = trained.rescalings(net, x, y, [0.5, 1, 2])
@@ -198,8 +181,8 @@ def numbers(text):
 
 
 def test_agreement_says_what_the_table_says():
-    net = network()
-    both = trained.running_and_batch(net, torch.randn(8, 1, 12, 12), batch_size=8)
+    net = lived_in()
+    both = trained.running_and_batch(net, images(8), batch_size=8)
     both["batch"] = 2 * both.running
     both["ratio"], both["ratio_batch"] = [2.0] * len(both), [0.5] * len(both)
     text = trained.agreement(both, planted.config(seed=7), "smoke")
@@ -211,8 +194,8 @@ def test_agreement_says_what_the_table_says():
 def test_the_answer_follows_its_evidence():
     share = {"unit": "share", "threshold": 0.5, "key": "ratio_above_one"}
     made = verdict(evidence(0.6, 0.7, 0.8), evidence(0.1, 0.2, 0.3), **share)
-    net, x = network(), torch.randn(8, 1, 12, 12)
-    scaled = trained.rescalings(net, x, net(x).argmax(1), [0.01, 100])
+    net, x = lived_in(), images(8)
+    scaled = trained.rescalings(net, x, net(x).argmax(1), [1e-4, 1e4])
     scaled["largest change of a logit"] = 0.0
     layers = ["all", "not behind shrunk weights", "all"]
     starts = pd.DataFrame({"BN layers": layers, "before training": [0.9, 0.1, 0.4]})

@@ -8,14 +8,15 @@ import numpy as np
 import pandas as pd
 from scipy.stats import norm
 
+from bn_memorization import lira
 from bn_memorization.masks import paired_masks
-from bn_memorization.membership import ATTACKS
-from bn_memorization.stats import Gap, auc, mean_interval
+from bn_memorization.membership import ATTACKS, DECIDES, pair_aucs
+from bn_memorization.stats import Gap, mean_interval
 
 DIFFICULTY = 1.0  # standard deviation over samples
 
 
-def margins(keep: np.ndarray, shift: float, seed: int) -> np.ndarray:
+def margins(keep: np.ndarray, shift: float, seed: int | list[int]) -> np.ndarray:
     """Return made margins float64[M, N] for the masks `keep[M, N]`."""
     rng = np.random.default_rng(seed)
     difficulty = DIFFICULTY * rng.standard_normal(keep.shape[1])
@@ -38,9 +39,7 @@ def expected(attack: str, shift: float) -> float:
 def attacked(attack: str, n_models: int, n_samples: int, shift: float, seed: int) -> Gap:
     """Return the attack's mean AUC on made margins, with its interval over pairs of models."""
     keep = paired_masks(n_models, n_samples, seed)
-    score = ATTACKS[attack](margins(keep, shift, seed), keep)
-    each = [auc(*both) for both in zip(score, keep, strict=True)]
-    return mean_interval(np.reshape(each, (-1, 2)).mean(axis=1))
+    return mean_interval(pair_aucs(ATTACKS[attack](margins(keep, shift, seed), keep), keep))
 
 
 def check(n_models: int, many: int, n_samples: int, shift: float, seed: int) -> pd.DataFrame:
@@ -58,3 +57,27 @@ def check(n_models: int, many: int, n_samples: int, shift: float, seed: int) -> 
         }
         for attack in ATTACKS
     )
+
+
+def expected_of_views(views: int, shift: float) -> float:
+    """Return the AUC of an attack that knows all means, on views that know nothing of each other.
+
+    Each view is worth a shift of its own: together they are one of `shift` times sqrt(views).
+    """
+    return expected(DECIDES, shift * float(np.sqrt(views)))
+
+
+def views_attacked(
+    views: int, n_models: int, n_samples: int, shift: float, seed: int
+) -> dict[str, Gap]:
+    """Return the deciding attack's mean AUC on made views, by how they are combined.
+
+    Every view of a sample has a difficulty and noise of its own.
+    """
+    keep = paired_masks(n_models, n_samples, seed)
+    phi = np.stack([margins(keep, shift, [seed, view]) for view in range(views)])
+    scores = {
+        "averaged": ATTACKS[DECIDES](phi.mean(axis=0), keep),
+        "stacked": lira.stacked(ATTACKS[DECIDES], phi, keep),
+    }
+    return {way: mean_interval(pair_aucs(score, keep)) for way, score in scores.items()}

@@ -7,6 +7,7 @@ trained models.
 from bn_memorization.judging import Claim, declare
 
 _FORCED, _GROWTH = "01_forced_memorization", "04_margin_growth"
+_FEEDBACK = "04b_gamma_feedback"
 _MEMBERSHIP = "03_membership_inference"
 _INFLUENCE = "02_gradient_norms"
 _RATIOS, _PENALTY = "05_gamma_sigma", "06_regularization"
@@ -147,7 +148,7 @@ CLAIMS = declare(
         direction="above",
         threshold=1.0,
         least_n=3,
-        chapter=_GROWTH,
+        chapter=_FEEDBACK,
     ),
     Claim(
         key="feedback_direction",
@@ -160,7 +161,7 @@ CLAIMS = declare(
         direction="above",
         threshold=0.0,
         least_n=3,
-        chapter=_GROWTH,
+        chapter=_FEEDBACK,
     ),
     Claim(
         key="penalty",

@@ -60,21 +60,21 @@ def pairs(settings: Iterable[tuple], parameters: Mapping[str, object]) -> list[T
     return configs
 
 
-def corruptions(parameters: Mapping[str, object]) -> list[TrainConfig]:
-    """Return the pairs of all combinations that one of the patterns in `only` allows.
+def corruptions(parameters: Mapping[str, object], only: str = "only") -> list[TrainConfig]:
+    """Return the pairs of all combinations that one of the patterns in parameter `only` allows.
 
     Raises BadInput when none of the combinations is allowed.
     """
     settings = [
         setting
         for setting in product(*(parameters[name] for name in SETTING))
-        if any(_allows(pattern, setting) for pattern in parameters["only"])
+        if any(_allows(pattern, setting) for pattern in parameters[only])
     ]
     if not settings:
         asked = ", ".join(f"{name}={parameters[name]}" for name in SETTING)
         raise BadInput(
-            f"No combination of {asked} is among only={parameters['only']}. Set only=*/*/*/* for "
-            "all combinations, or name the ones to run."
+            f"No combination of {asked} is among {only}={parameters[only]}. Set {only}=*/*/*/* "
+            "for all combinations, or name the ones to run."
         )
     return pairs(settings, parameters)
 
@@ -131,32 +131,9 @@ def as_model(config: TrainConfig) -> ModelConfig:
     return ModelConfig(**asdict(config))
 
 
-def margin_growth(parameters: Mapping[str, object]) -> list[ModelConfig]:
-    """Return chapter 4's LeNets with BN: of every seed, at a third of training and at its end."""
-    sizes = {name: parameters[name] for name in ("source", "train_size", "eval_size")}
-    first = parameters["seed"]
-    return [
-        ModelConfig(
-            dataset="mnist",
-            arch="lenet",
-            norm="batch",
-            noise_rate=0.05,
-            seed=seed,
-            epochs=epochs,
-            batch_size=64,
-            optimizer="sgd",
-            lr=0.02,
-            momentum=0.9,
-            **sizes,
-        )
-        for epochs in (parameters["epochs"], 3 * parameters["epochs"])
-        for seed in range(first, first + parameters["seeds"])
-    ]
-
-
-def with_bn(parameters: Mapping[str, object]) -> list[TrainConfig]:
+def with_bn(parameters: Mapping[str, object], only: str = "only") -> list[TrainConfig]:
     """Return the BN arms of chapter 1's runs: with the same parameters, the same records."""
-    return [c for c in corruptions({**parameters, "norm": "batch"}) if c.norm != PLAIN]
+    return [c for c in corruptions({**parameters, "norm": "batch"}, only) if c.norm != PLAIN]
 
 
 def ratios(parameters: Mapping[str, object]) -> list[TrainConfig]:
@@ -167,22 +144,27 @@ def ratios(parameters: Mapping[str, object]) -> list[TrainConfig]:
 
 def regularization(parameters: Mapping[str, object]) -> list[TrainConfig]:
     """Return, for every setting and seed with BN, the run without a remedy and one for each."""
-    shared = {name: parameters[name] for name in (*SHARED, *SIZES)}
-    grid = product(*(parameters[name] for name in ("dataset", "arch", "noise_rate")))
-    bases = [
-        TrainConfig(dataset=d, arch=a, noise_rate=rate, norm="batch", seed=seed, **shared)
-        for (d, a, rate), seed in product(grid, range(parameters["seeds"]))
-    ]
-    changes = remedies(parameters)
-    return [replace(base, **change) for base, change in product(bases, changes)]
+    return changed(parameters, remedies(parameters))
+
+
+def changed(
+    parameters: Mapping[str, object],
+    changes: Iterable[Mapping[str, object]],
+    only: str = "only",
+) -> list[TrainConfig]:
+    """Return the BN arm of every setting and seed with each of the changes, side by side.
+
+    Settings and sizes are those of `corruptions`, and BadInput is raised as there.
+    """
+    bases = with_bn(parameters, only)
+    return [replace(base, **change) for base, change in product(bases, list(changes))]
 
 
 def remedies(parameters: Mapping[str, object]) -> list[dict[str, object]]:
     """Return what each remedy changes in a config, the first nothing, each once.
 
-    Every form of the penalty with every weight and target, from weak to strong; then the rivals,
-    other weight decays and learning rates. The square has no target. Raises BadInput for a rival
-    that is what all runs have anyway.
+    The penalties first; then the rivals, other weight decays and learning rates. Raises BadInput
+    for a rival that is what all runs have anyway.
     """
     for name in ("weight_decay", "lr"):
         if parameters[name] in parameters[f"rival_{name}"]:
@@ -190,12 +172,20 @@ def remedies(parameters: Mapping[str, object]) -> list[dict[str, object]]:
                 f"rival_{name} holds {parameters[name]}, which is {name} itself: a rival must "
                 "differ from what the runs without a remedy have."
             )
+    decays = [{"weight_decay": value} for value in sorted(parameters["rival_weight_decay"])]
+    rates = [{"lr": value} for value in sorted(parameters["rival_lr"], reverse=True)]
+    return [{}, *penalties(parameters), *decays, *rates]
+
+
+def penalties(parameters: Mapping[str, object]) -> list[dict[str, object]]:
+    """Return what each penalty changes in a config, each once: every form, weight and target.
+
+    From weak to strong. The square has no target.
+    """
     forms, weights = parameters["penalty_form"], sorted(parameters["penalty_weight"])
     targets = sorted(parameters["penalty_target"], reverse=True)
-    found = [{}]
+    found = []
     for form, weight, target in product(forms, weights, targets):
         change = {"penalty": form, "penalty_weight": weight}
         found.append(change | ({} if form == UNTARGETED else {"penalty_target": target}))
-    found += [{"weight_decay": value} for value in sorted(parameters["rival_weight_decay"])]
-    found += [{"lr": value} for value in sorted(parameters["rival_lr"], reverse=True)]
     return [change for place, change in enumerate(found) if change not in found[:place]]

@@ -4,7 +4,7 @@ Simulated from the derived system for one sample and one channel, and measured i
 as the corrupted samples' share of the gradient of gamma, in running mode.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,13 +16,15 @@ from torch.func import functional_call, grad, vmap
 from torch.nn import functional as F
 from torch.nn.modules.batchnorm import _BatchNorm
 
+from bn_memorization.config import SETTING
 from bn_memorization.errors import BadInput
 from bn_memorization.judging import Evidence, Verdict
-from bn_memorization.report import number, span
-from bn_memorization.stats import mean_interval
+from bn_memorization.report import span
+from bn_memorization.stats import Gap
 from bn_memorization.theory import gamma_flow
 
 TOLERANCE = 1e-9
+WHERE = [*SETTING, "moment"]
 
 
 @dataclass(frozen=True)
@@ -108,40 +110,43 @@ def pull(model: nn.Module, x: Tensor, y: Tensor, is_corrupted: np.ndarray) -> pd
     return pd.DataFrame(rows)
 
 
-def summary(pulls: pd.DataFrame, noise_rate: float) -> pd.DataFrame:
-    """Return the pull at all layers together, a row a moment and seed.
+def summary(pulls: pd.DataFrame, noise_rate: float) -> dict[str, float]:
+    """Return the pull at all layers of a network together, from the rows of `pull`.
 
-    `pulls` holds rows of `pull` with the columns moment and seed. Columns: moment, seed; share, the
-    corrupted samples' part of the strength of the whole pull over `noise_rate`, their part of the
-    samples; up_corrupted and up_clean, from -1 (all toward smaller |gamma|) to 1.
+    share: the corrupted samples' part of the strength of the whole pull over `noise_rate`, their
+    part of the samples; up_corrupted and up_clean: from -1 (all toward smaller |gamma|) to 1.
     """
-    rows = []
-    for (moment, seed), part in pulls.groupby(["moment", "seed"], sort=False):
-        corrupted, clean = part.corrupted.sum(), part.clean.sum()
-        row = {"moment": moment, "seed": seed}
-        row["share"] = corrupted / (noise_rate * corrupted + (1 - noise_rate) * clean)
-        row["up_corrupted"] = (part.corrupted * part.up_corrupted).sum() / corrupted
-        row["up_clean"] = (part.clean * part.up_clean).sum() / clean
-        rows.append(row)
-    return pd.DataFrame(rows)
+    corrupted, clean = pulls.corrupted.sum(), pulls.clean.sum()
+    return {
+        "share": corrupted / (noise_rate * corrupted + (1 - noise_rate) * clean),
+        "up_corrupted": (pulls.corrupted * pulls.up_corrupted).sum() / corrupted,
+        "up_clean": (pulls.clean * pulls.up_clean).sum() / clean,
+    }
 
 
-def evidence(summed: pd.DataFrame, column: str, where: Mapping[str, object]) -> list[Evidence]:
-    """Return the mean of a column of `summary` over seeds, with its interval, for each moment."""
+def evidence(frame: pd.DataFrame, of: Callable[[pd.DataFrame], Gap]) -> list[Evidence]:
+    """Return `of` the networks of each setting and moment.
+
+    `frame` has a row a network, with the columns of config.SETTING, moment and what `of` reads.
+    """
     return [
-        Evidence.from_gap({**where, "moment": moment}, mean_interval(part[column]))
-        for moment, part in summed.groupby("moment", sort=False)
+        Evidence.from_gap(dict(zip(WHERE, key, strict=True)), of(part))
+        for key, part in frame.groupby(WHERE, sort=False)
     ]
 
 
-def answer(share: Verdict, direction: Verdict) -> str:
-    """Return the feedback's part of the chapter's answer, from its two verdicts."""
+def answer(share: Verdict, direction: Verdict, special: Verdict, word: str) -> str:
+    """Return the chapter's answer, from its verdicts; `word` is the last one's for readers."""
+    unit = share.claim.unit
+    by_moment: dict[str, list[Evidence]] = {}
+    for item in direction.evidence:
+        by_moment.setdefault(item.where["moment"], []).append(item)
     moments = ", ".join(
-        f"{number(item.estimate, direction.claim.unit)} at {item.where['moment']}"
-        for item in direction.evidence
+        f"{span(items, direction.claim.unit)} at {moment}" for moment, items in by_moment.items()
     )
     return (
-        f"Of the gradient of γ flipped samples take {span(share.evidence, share.claim.unit)} times "
-        f"their share ({share.word}). Their net pull toward larger |γ|, over its strength, is "
-        f"{moments} ({direction.word})."
+        f"Corrupted samples take {span(share.evidence, unit)} times their share of the gradient of "
+        f"γ ({share.word}). Is γ special? Their share of the gradient of γ minus that of the other "
+        f"weights is {span(special.evidence, unit)} (γ's is the larger one: {word}). Their net "
+        f"pull toward larger |γ|, over its strength, is {moments} ({direction.word})."
     )

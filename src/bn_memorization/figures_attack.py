@@ -18,13 +18,14 @@ from bn_memorization.stats import mean_interval
 GUESS = 0.5  # the AUC of guessing
 
 
-def _panels(count: int) -> tuple[Figure, np.ndarray]:
+def panels(count: int, height: float = 2.6) -> tuple[Figure, np.ndarray]:
+    """Return a figure with `count` panels of that height in inches, at most three in a row."""
     columns = min(3, count)
     rows = math.ceil(count / columns)
     figure, axes = plt.subplots(
         rows,
         columns,
-        figsize=(WIDTH, 0.7 + 2.6 * rows),
+        figsize=(WIDTH, 0.7 + height * rows),
         sharex=True,
         sharey=True,
         squeeze=False,
@@ -35,12 +36,14 @@ def _panels(count: int) -> tuple[Figure, np.ndarray]:
     return figure, axes.flat[:count]
 
 
-def _legend(figure: Figure, axis: plt.Axes) -> None:
+def legend(figure: Figure, axis: plt.Axes, columns: int | None = None) -> None:
+    """Write one legend for all panels, that of `axis`, above them; in one row unless told."""
     handles, labels = axis.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper center", ncols=len(labels))
+    figure.legend(handles, labels, loc="outside upper center", ncols=columns or len(labels))
 
 
-def _title(axis: plt.Axes, where: dict) -> None:
+def title(axis: plt.Axes, where: dict) -> None:
+    """Name a panel's setting in two lines."""
     first, _, last = setting(where).rpartition(", ")
     axis.set_title(f"{first}\n{last}", fontsize="small")
 
@@ -50,7 +53,7 @@ def roc_curves(pairs: Sequence[tuple[Pool, Pool]], profile: str) -> Figure:
 
     The axes begin at the lowest false-positive rate that one model's non-members resolve.
     """
-    figure, axes = _panels(len(pairs))
+    figure, axes = panels(len(pairs))
     lowest = min(1 / (~pool.keep).sum(axis=1).min() for pool, _ in pairs)
     grid = np.geomspace(lowest, 1, 200)
     for axis, arms in zip(axes, pairs, strict=True):
@@ -66,8 +69,8 @@ def roc_curves(pairs: Sequence[tuple[Pool, Pool]], profile: str) -> Figure:
             )
         axis.plot([lowest, 1], [lowest, 1], color=INK, lw=1, ls=":", label="guessing")
         axis.set(xscale="log", yscale="log", xlim=(lowest, 1), ylim=(lowest, 1.05))
-        _title(axis, arms[0].where)
-    _legend(figure, axes[0])
+        title(axis, arms[0].where)
+    legend(figure, axes[0])
     figure.supxlabel("false-positive rate", fontsize="medium")
     figure.supylabel("true-positive rate", fontsize="medium")
     return signed(figure, profile)
@@ -96,7 +99,7 @@ def against_loss(pairs: Sequence[tuple[Pool, Pool]], profile: str) -> Figure:
 
     Loss falls to the right. Bars are 95 % t intervals over pairs of models.
     """
-    figure, axes = _panels(len(pairs))
+    figure, axes = panels(len(pairs))
     for axis, arms in zip(axes, pairs, strict=True):
         for pool in arms:
             found = [mean_interval(pool.aucs(DECIDES, look=k)) for k in range(len(pool.looks))]
@@ -115,12 +118,12 @@ def against_loss(pairs: Sequence[tuple[Pool, Pool]], profile: str) -> Figure:
             )
         axis.axhline(GUESS, color=INK, lw=1, ls=":")
         axis.set_xscale("log")
-        _title(axis, arms[0].where)
+        title(axis, arms[0].where)
     axes[0].invert_xaxis()  # shared by all
     axes[0].xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     axes[0].xaxis.set_major_formatter("{x:g}")
     axes[0].xaxis.set_minor_locator(NullLocator())
-    _legend(figure, axes[0])
+    legend(figure, axes[0])
     figure.supxlabel("training loss (nats), falling to the right", fontsize="medium")
     figure.supylabel(f"AUC of {DECIDES}", fontsize="medium")
     return signed(figure, profile)

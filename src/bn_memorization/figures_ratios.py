@@ -17,7 +17,7 @@ from matplotlib.ticker import (
 
 from bn_memorization.config import SETTING
 from bn_memorization.figures import INK, TREATED_COLOR, WIDTH, signed
-from bn_memorization.report import setting
+from bn_memorization.report import name, setting
 from bn_memorization.stats import mean_interval
 
 SPREAD = 0.3  # how far the dots of one layer are spread sideways, in layers
@@ -73,6 +73,48 @@ def share_curves(shares: pd.DataFrame, threshold: float, profile: str) -> Figure
     figure.supxlabel("epoch", fontsize="medium")
     figure.supylabel(r"channels with $|\gamma|/\sigma$ above 1", fontsize="medium")
     return signed(figure, profile)
+
+
+LABELS = {"ratio": r"$|\gamma|/\sigma$", "rho": r"$|\gamma|\,\Vert w \Vert/\sigma$"}
+
+
+def through_training(medians: pd.DataFrame, profile: str) -> Figure:
+    """Draw gamma/sigma (left) and the invariant ratio (right) against epochs, a row a network.
+
+    `medians` is that of `trained_invariant.through_training`: a line is a BN layer, from dark (next
+    to the input) to light, its band the middle half of the layer's channels. Epoch 0 is the network
+    before training.
+    """
+    networks = list(medians.groupby(["dataset", "arch"], sort=False))
+    figure, axes = plt.subplots(
+        len(networks),
+        len(LABELS),
+        figsize=(WIDTH, 0.7 + 2.4 * len(networks)),
+        sharex="row",
+        squeeze=False,
+        layout="constrained",
+    )
+    for row, (names, network) in zip(axes, networks, strict=True):
+        for axis, (quantity, label) in zip(row, LABELS.items(), strict=True):
+            _layers(axis, network[network.quantity == quantity])
+            axis.set_title(", ".join(map(name, names)), fontsize="small")
+            axis.set_ylabel(label)
+        row[0].axhline(1, color=INK, ls="--", lw=1)
+    figure.supxlabel("epoch", fontsize="medium")
+    return signed(figure, profile)
+
+
+def _layers(axis: plt.Axes, lines: pd.DataFrame) -> None:
+    layers = list(lines.groupby("layer"))
+    axis.set_yscale("log")
+    inks = plt.cm.viridis(np.linspace(0, 0.9, len(layers)))
+    for ink, (_, line) in zip(inks, layers, strict=True):
+        axis.plot(line.epoch, line["median"], color=ink, lw=1.8)
+        axis.fill_between(line.epoch, line.low, line.high, color=ink, alpha=0.12, lw=0)
+    axis.xaxis.set_major_locator(MaxNLocator(nbins=6, integer=True))
+    axis.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5), numticks=12))
+    axis.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+    axis.yaxis.set_minor_locator(NullLocator())
 
 
 def _panels(

@@ -1,6 +1,7 @@
-"""The picture of what a remedy against memorization costs in test accuracy."""
+"""Pictures of what a remedy against memorization costs in test accuracy."""
 
 import math
+from collections.abc import Iterator
 
 import matplotlib.pyplot as plt
 import pandas as pd
@@ -32,6 +33,48 @@ def tradeoff(points: pd.DataFrame, path: pd.DataFrame, profile: str) -> Figure:
     `path`, that of `tradeoff.path`, is the way of the network without a remedy, epoch by epoch:
     where early stopping would stop.
     """
+    figure, panels = _panels(points)
+    ways = path.groupby(list(SETTING))
+    for axis, values, part in panels:
+        way = ways.get_group(values)
+        axis.plot(
+            way.test, way.corrupted, color=TREATED_COLOR, lw=1, label="no remedy, epoch by epoch"
+        )
+        for line, method in _lines(part):
+            _method(axis, line, method, method)
+        axis.set(xlim=_shown(part, way))
+    return _finished(figure, profile)
+
+
+def sides(free: pd.DataFrame, held: pd.DataFrame, profile: str) -> Figure:
+    """Draw the same settings with weights free (full) and held (hollow), joined, a panel a setting.
+
+    Both are those of `tradeoff.points`; the axes are those of `tradeoff`.
+    """
+    figure, panels = _panels(free)
+    others = held.groupby(list(SETTING))
+    for axis, values, part in panels:
+        other = others.get_group(values)
+        for (_, one), (_, two) in zip(part.iterrows(), other.iterrows(), strict=True):
+            ink = LOOKS[one.method][0]
+            axis.plot([one.test, two.test], [one.corrupted, two.corrupted], color=ink, lw=1, ls=":")
+        for line, method in _lines(part):
+            _method(axis, line, method, f"{method}, free")
+        for line, method in _lines(other):
+            _method(axis, line, method, f"{method}, held", hollow=True)
+        both = pd.concat([part, other])
+        axis.set(xlim=_shown(both, both))
+    return _finished(figure, profile)
+
+
+def _lines(part: pd.DataFrame) -> list[tuple[pd.DataFrame, str]]:
+    return [(line, method) for method, line in part.groupby("method", sort=False)]
+
+
+def _panels(
+    points: pd.DataFrame,
+) -> tuple[Figure, Iterator[tuple[plt.Axes, tuple, pd.DataFrame]]]:
+    """Return a figure with a titled panel for each setting, and (panel, setting, its rows)."""
     parts = list(points.groupby(list(SETTING), sort=False))
     columns = min(2, len(parts))
     rows = math.ceil(len(parts) / columns)
@@ -44,26 +87,27 @@ def tradeoff(points: pd.DataFrame, path: pd.DataFrame, profile: str) -> Figure:
     )
     for axis in axes.flat[len(parts) :]:
         axis.remove()
-    ways = path.groupby(list(SETTING))
-    for axis, (values, part) in zip(axes.flat, parts, strict=False):
-        way = ways.get_group(values)
-        axis.plot(
-            way.test, way.corrupted, color=TREATED_COLOR, lw=1, label="no remedy, epoch by epoch"
-        )
-        for method, line in part.groupby("method", sort=False):
-            _method(axis, line, method)
+    for axis, (values, _) in zip(axes.flat, parts, strict=False):
         axis.set_title(setting(dict(zip(SETTING, values, strict=True))), fontsize="small")
-        axis.set(xlim=_shown(part, way), ylim=(-0.03, 1.03))
+    panels = zip(axes.flat, parts, strict=False)
+    return figure, ((axis, values, part) for axis, (values, part) in panels)
+
+
+def _finished(figure: Figure, profile: str) -> Figure:
+    for axis in figure.axes:
+        axis.set(ylim=(-0.03, 1.03))
         axis.xaxis.set_major_formatter(PercentFormatter(1.0, decimals=1))
         axis.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
-    handles, labels = axes[0, 0].get_legend_handles_labels()
+    handles, labels = figure.axes[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside upper center", ncols=4)
     figure.supxlabel("test accuracy", fontsize="medium")
-    figure.supylabel("accuracy on flipped samples", fontsize="medium")
+    figure.supylabel("accuracy on corrupted samples", fontsize="medium")
     return signed(figure, profile)
 
 
-def _method(axis: plt.Axes, line: pd.DataFrame, method: str) -> None:
+def _method(
+    axis: plt.Axes, line: pd.DataFrame, method: str, label: str, *, hollow: bool = False
+) -> None:
     ink, marker, style = LOOKS[method]
     axis.errorbar(
         line.test,
@@ -73,13 +117,14 @@ def _method(axis: plt.Axes, line: pd.DataFrame, method: str) -> None:
         color=ink,
         marker=marker,
         ms=12 if method == NOTHING else 6,
-        ls=style,
+        ls="" if hollow else style,
+        mfc="white" if hollow else ink,
         lw=1.4,
         ecolor=to_rgba(ink, 0.5),
         elinewidth=0.8,
-        mec=INK,
-        mew=0.5,
-        label=method,
+        mec=ink if hollow else INK,
+        mew=1.2 if hollow else 0.5,
+        label=label,
     )
 
 

@@ -15,8 +15,12 @@ There is no floor under a sigma and no sample is left out. All attacks raise Val
 that are not finite, masks that are not boolean or not in pairs, fewer than 6 models, an unknown
 name, and a sigma of zero.
 
+Where models are asked for several views of each image, `stacked` adds up what the views say.
+
 Source: Carlini et al. 2022, Membership inference attacks from first principles.
 """
+
+from collections.abc import Callable
 
 import numpy as np
 
@@ -25,6 +29,7 @@ from bn_memorization.errors import check_choice
 LEAST_MODELS = 6
 VARIANCES = ("pooled", "per_sample")
 FORMS = ("one_sided", "density")
+Attack = Callable[[np.ndarray, np.ndarray], np.ndarray]  # (phi[M, N], keep[M, N]) -> score[M, N]
 
 
 def online(phi: np.ndarray, keep: np.ndarray, *, variance: str = "pooled") -> np.ndarray:
@@ -68,6 +73,20 @@ def global_threshold(phi: np.ndarray, keep: np.ndarray, *, variance: str = "pool
     `variance` is checked like everywhere and has no part in it.
     """
     return _checked(phi, keep, variance)
+
+
+def stacked(attack: Attack, phi: np.ndarray, keep: np.ndarray) -> np.ndarray:
+    """Return the attack's scores on V views of each image, the sum of those on each view, [M, N].
+
+    `phi` is [V, M, N]. The margins of a sample under its views are taken as one normal vector with
+    a diagonal covariance, so log densities add up, each view with means and sigmas of its own. The
+    authors' code does the same, but for a factor 1 / V. One-sided z-values add up too, as in
+    Stouffer's test. Views of one image are not independent, so a score is no calibrated
+    likelihood ratio: its order counts. Raises ValueError for phi of another form.
+    """
+    if np.ndim(phi) != 3 or len(phi) == 0:
+        raise ValueError(f"Need phi[V, M, N] with V at least 1, not {np.shape(phi)}.")
+    return np.sum([attack(view, keep) for view in phi], axis=0)
 
 
 def _checked(phi: np.ndarray, keep: np.ndarray, variance: str) -> np.ndarray:

@@ -47,15 +47,23 @@ def corrupted_at(run: Run, target: float, scale: Callable[[float], float] = floa
     It lies on the line between the epoch that got there and the one before, accuracy against
     `scale` of the loss, such as np.log. `target` is at least the run's last clean loss.
     """
-    loss, accuracy = run.curve("loss", "clean"), run.curve("accuracy", "corrupted")
-    after = int(np.argmax(loss <= target))
-    if after == 0 or loss[after] == target:  # before training, or with nothing between
-        return float(accuracy[after])
-    before = after - 1
+    accuracy = run.curve("accuracy", "corrupted")
+    epoch = moment(run.curve("loss", "clean"), target, scale)
+    return float(np.interp(epoch, np.arange(len(accuracy)), accuracy))
+
+
+def moment(path: np.ndarray, target: float, scale: Callable[[float], float] = float) -> float:
+    """Return the place in path[K], counted from 0, at which it first was down to `target`.
+
+    A place between two entries lies on the line between them, `scale` of the path against the
+    place. `target` is at least the lowest entry.
+    """
+    after = int(np.argmax(path <= target))
+    if after == 0 or path[after] == target:  # at the start, or with nothing between
+        return float(after)
     with np.errstate(divide="ignore"):  # the log of no loss at all is minus infinity: share 0
-        start, wanted, end = (scale(value) for value in (loss[before], target, loss[after]))
-    share = (start - wanted) / (start - end)
-    return float(accuracy[before] + share * (accuracy[after] - accuracy[before]))
+        start, wanted, end = (scale(value) for value in (path[after - 1], target, path[after]))
+    return after - 1 + float((start - wanted) / (start - end))
 
 
 def table(found: Sequence[tuple[Evidence, float]], profile: str) -> Styler:
@@ -74,25 +82,23 @@ def table(found: Sequence[tuple[Evidence, float]], profile: str) -> Styler:
     return readable(pd.DataFrame(rows))
 
 
-def sentence(found: Sequence[tuple[Evidence, float]]) -> str:
-    """Return one sentence on the gaps at equal clean loss: their range, and how many are clear."""
-    gaps = [item for item, _ in found]
-    clear = sum(item.low > 0 for item in gaps)
+def sentence(
+    straight: Sequence[tuple[Evidence, float]], log: Sequence[tuple[Evidence, float]]
+) -> str:
+    """Return one sentence on the gaps at equal clean loss: their range, and how many are clear.
+
+    `straight` are read on lines against the loss, `log` the same gaps on lines against its log.
+    """
+    ranges, clear = [], []
+    for found in (straight, log):
+        gaps = [item for item, _ in found]
+        ranges.append(span(gaps, "accuracy"))
+        clear.append(sum(item.low > 0 for item in gaps))
     return (
         "Read where both arms have the same clean training loss, the gap in accuracy on corrupted "
-        f"samples is {span(gaps, 'accuracy')}, and its interval lies above zero in {clear} of "
-        f"{count(len(gaps), 'setting')}."
-    )
-
-
-def sensitivity(found: Sequence[tuple[Evidence, float]]) -> str:
-    """Return a sentence on the same gaps read on lines against the log of the loss, `found`."""
-    gaps = [item for item, _ in found]
-    clear = sum(item.low > 0 for item in gaps)
-    return (
-        "On lines against the log of the loss, as the chapter on membership inference draws them, "
-        f"the gap is {span(gaps, 'accuracy')}, and its interval lies above zero in {clear} of "
-        f"{count(len(gaps), 'setting')}."
+        f"samples is {ranges[0]} on straight lines between epochs and {ranges[1]} on lines against "
+        f"the log of the loss, and its interval lies above zero in {clear[0]} and {clear[1]} of "
+        f"{count(len(straight), 'setting')}."
     )
 
 
@@ -111,8 +117,8 @@ def censoring(runs: Sequence[Run], norm: str) -> str:
     return (
         f"{slow} of {sum(map(len, arms))} models, {plain} of them plain, never fitted half of "
         "their corrupted samples. Each counts with its last epoch, which understates how slow it "
-        f"is. In {whole} of {count(len(cells), 'setting')} this holds for all runs of an arm: the "
-        "interval there is no confidence interval, though the verdict is read from it."
+        f"is. In {whole} of {count(len(cells), 'setting')} this holds for all runs of an arm. "
+        "Such a setting has no interval, and no part in the verdict."
     )
 
 
@@ -120,10 +126,13 @@ def answer(
     final: Verdict,
     speed: Verdict,
     loss: Verdict,
-    equal: Sequence[tuple[Evidence, float]],
+    equal: tuple[Sequence[tuple[Evidence, float]], Sequence[tuple[Evidence, float]]],
     arm: str,
 ) -> str:
-    """Return the chapter's answer in plain sentences: three verdicts, and the matched gaps."""
+    """Return the chapter's answer in plain sentences: three verdicts, and the matched gaps.
+
+    `equal` holds those on straight lines and those on lines against the log of the loss.
+    """
 
     def ahead(verdict: Verdict) -> str:
         return f"{sum(item.estimate > 0 for item in verdict.evidence)} of {len(verdict.evidence)}"
@@ -135,5 +144,5 @@ def answer(
         f"({final.word}). It fits half of them sooner in {ahead(speed)}, by "
         f"{span(speed.evidence, 'epochs')} ({speed.word}). Its loss on them, averaged over "
         f"training, is lower in {ahead(loss)}, by {span(loss.evidence, 'nats')} ({loss.word}). "
-        f"{sentence(equal)}"
+        f"{sentence(*equal)}"
     )

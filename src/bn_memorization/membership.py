@@ -2,9 +2,13 @@
 
 The unit is a complementary pair of attacked models: its two models are dependent, so their AUCs are
 averaged first. All functions are pure and take shadow models as `runs.run_all` returns them.
+
+After the last epoch a model may be asked for several views of each image, which every attack then
+stacks (`lira.stacked`). During training, and wherever training loss has a part, it is asked for the
+image as it is alone.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
@@ -16,10 +20,11 @@ from bn_memorization.config import SETTING
 from bn_memorization.errors import check_choice
 from bn_memorization.judging import Evidence, Verdict, judge
 from bn_memorization.models import PLAIN
+from bn_memorization.queries import VIEWS
 from bn_memorization.shadows import Shadow
 from bn_memorization.stats import auc, paired_gap, roc, tpr_at_fpr
 
-ATTACKS: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
+ATTACKS: dict[str, lira.Attack] = {
     "online, pooled": lira.online,
     "online, per sample": partial(lira.online, variance="per_sample"),
     "offline one-sided, pooled": lira.offline,
@@ -36,17 +41,20 @@ INTERVAL = "95 % t over pairs of models, one pool"
 
 @dataclass(frozen=True, eq=False)
 class Pool:
-    """All shadow models of one arm on one pool; K looks, M models, N samples."""
+    """All shadow models of one arm on one pool; K looks, V views, M models, N samples."""
 
     where: dict[str, object]
     norm: str
     looks: list[int]  # [K], in epochs
-    phi: np.ndarray  # float64[K, M, N]
-    phi_batch: np.ndarray  # float64[M, N], queried in training mode after the last epoch
+    phi: np.ndarray  # float64[K, M, N], of the image as it is
+    phi_view: np.ndarray  # float64[V, M, N], after the last epoch, the image as it is first
+    phi_naive: np.ndarray  # float64[M, N], the same through float32 probabilities
+    phi_batch: np.ndarray  # float64[M, N], the same queried in training mode
     correct: np.ndarray  # bool[K, M, N]
     test_accuracy: np.ndarray  # float64[K, M]
     keep: np.ndarray  # bool[M, N]
     outlier: np.ndarray  # bool[N]
+    queries: int = 1  # how many of the views an attack after the last epoch sees
 
     @cached_property
     def train_loss(self) -> np.ndarray:
@@ -54,38 +62,55 @@ class Pool:
         loss = np.where(self.keep, np.logaddexp(0, -self.phi), 0.0)
         return loss.sum(axis=-1) / self.keep.sum(axis=-1)
 
-    def in_training_mode(self) -> "Pool":
-        """Return the pool as it is when the models are queried in training mode, at the end."""
-        last = {"looks": self.looks[-1:], "correct": self.correct[-1:]}
-        return replace(self, phi=self.phi_batch[None], **last)
+    def seen_as(self, margins: np.ndarray) -> "Pool":
+        """Return the pool as an attacker has it who reads other margins[M, N] after training."""
+        last = {name: getattr(self, name)[-1:] for name in ("looks", "correct", "test_accuracy")}
+        return replace(self, phi=margins[None], phi_view=margins[None], queries=1, **last)
 
-    def score(self, attack: str, look: int = -1) -> np.ndarray:
-        """Return the attack's scores at a look, [M, N], higher = member."""
-        return ATTACKS[check_choice("attack", attack, ATTACKS)](self.phi[look], self.keep)
+    def score(self, attack: str, look: int | None = None) -> np.ndarray:
+        """Return the attack's scores, [M, N], higher = member.
 
-    def aucs(self, attack: str, among: np.ndarray | None = None, look: int = -1) -> np.ndarray:
-        """Return the AUC of each pair of models, [P], over the samples where `among` is true.
-
-        Both models of a pair lack a member or a non-member among them at once, the more likely the
-        fewer samples there are. Such a pair has no AUC and is left out: P says how many have one.
+        At a look the image is seen as it is; without one, after the last epoch, in `queries` views.
         """
+        of_one = ATTACKS[check_choice("attack", attack, ATTACKS)]
+        if look is None:
+            return lira.stacked(of_one, self.phi_view[: self.queries], self.keep)
+        return of_one(self.phi[look], self.keep)
+
+    def aucs(
+        self, attack: str, among: np.ndarray | None = None, look: int | None = None
+    ) -> np.ndarray:
+        """Return the AUC of each pair of models, [P], over the samples where `among` is true."""
         chosen = np.ones(self.keep.shape[1], bool) if among is None else among
-        score, keep = self.score(attack, look)[:, chosen], self.keep[:, chosen]
-        both = [m for m in range(0, len(keep), 2) if 0 < keep[m].sum() < keep.shape[1]]
-        pairs = [[auc(score[i], keep[i]) for i in (m, m + 1)] for m in both]
-        return np.array(pairs).reshape(-1, 2).mean(axis=1)
+        return pair_aucs(self.score(attack, look)[:, chosen], self.keep[:, chosen])
 
 
-def pools(shadows: Iterable[Shadow]) -> list[Pool]:
-    """Return one pool a setting and arm. Raises ValueError for a model missing or there twice."""
+def pair_aucs(score: np.ndarray, keep: np.ndarray) -> np.ndarray:
+    """Return the mean AUC of the two models of each pair, [P], from score[M, N] and keep[M, N].
+
+    Both models of a pair lack a member or a non-member at once, the more likely the fewer samples
+    there are. Such a pair has no AUC and is left out: P says how many have one.
+    """
+    both = [m for m in range(0, len(keep), 2) if 0 < keep[m].sum() < keep.shape[1]]
+    pairs = [[auc(score[i], keep[i]) for i in (m, m + 1)] for m in both]
+    return np.array(pairs).reshape(-1, 2).mean(axis=1)
+
+
+def pools(shadows: Iterable[Shadow], queries: int = 1) -> list[Pool]:
+    """Return one pool a setting and arm, attacked with the first `queries` of `queries.VIEWS`.
+
+    Raises ValueError for a model missing or there twice, or more views than there are.
+    """
+    if not 1 <= queries <= len(VIEWS):
+        raise ValueError(f"queries={queries} must be from 1 to {len(VIEWS)}.")
     groups: dict[tuple, list[Shadow]] = {}
     for shadow in shadows:
         key = (*(getattr(shadow.config, name) for name in SETTING), shadow.config.norm)
         groups.setdefault(key, []).append(shadow)
-    return [_pool(key, group) for key, group in groups.items()]
+    return [_pool(key, group, queries) for key, group in groups.items()]
 
 
-def _pool(key: tuple, group: list[Shadow]) -> Pool:
+def _pool(key: tuple, group: list[Shadow], queries: int) -> Pool:
     group = sorted(group, key=lambda shadow: shadow.config.model)
     found = [shadow.config.model for shadow in group]
     if found != list(range(len(group))):
@@ -99,11 +124,14 @@ def _pool(key: tuple, group: list[Shadow]) -> Pool:
         norm=key[-1],
         looks=group[0].config.looks,
         phi=stacked("phi", 1).astype(np.float64),
+        phi_view=stacked("phi_view", 1).astype(np.float64),
+        phi_naive=stacked("phi_naive", 0).astype(np.float64),
         phi_batch=stacked("phi_batch", 0).astype(np.float64),
         correct=stacked("correct", 1),
         test_accuracy=stacked("test_accuracy", 1),
         keep=stacked("member", 0),
         outlier=group[0].arrays["outlier"],
+        queries=queries,
     )
 
 
@@ -131,12 +159,13 @@ def paired(pools: Iterable[Pool], norm: str) -> list[tuple[Pool, Pool]]:
 def compare(pools: Iterable[Pool], norm: str, attack: str = DECIDES) -> list[Evidence]:
     """Return the gap in AUC of each setting, `norm` minus plain, over pairs of attacked models."""
     return [
-        _evidence(treated.where, treated.aucs(attack), plain.aucs(attack))
+        gap_of(treated.where, treated.aucs(attack), plain.aucs(attack))
         for treated, plain in paired(pools, norm)
     ]
 
 
-def _evidence(where: dict, first: np.ndarray, second: np.ndarray) -> Evidence:
+def gap_of(where: dict, first: np.ndarray, second: np.ndarray) -> Evidence:
+    """Return the evidence that the AUCs first[P] minus second[P] of pairs of models give."""
     gap = paired_gap(first, second)
     return Evidence(where, gap.estimate, gap.low, gap.high, gap.n, INTERVAL)
 
@@ -171,13 +200,13 @@ def at_equal_loss(pools: Iterable[Pool], norm: str) -> list[tuple[Evidence, floa
 
     For each model index the loss is the higher of the two arms' last ones, so that both arms have
     come by it. Each arm's AUC there lies on the line between the two looks around the first time
-    that it did, AUC against the log of the loss.
+    that it did, AUC against the log of the loss. The models are asked for the image as it is alone.
     """
     found = []
     for treated, plain in paired(pools, norm):
         target = np.maximum(treated.train_loss[-1], plain.train_loss[-1])
         first, second = (_aucs_at(pool, target) for pool in (treated, plain))
-        found.append((_evidence(treated.where, first, second), float(target.mean())))
+        found.append((gap_of(treated.where, first, second), float(target.mean())))
     return found
 
 

@@ -95,19 +95,6 @@ def at_equal_loss(found: Sequence[tuple[Evidence, float]], profile: str) -> Styl
     return _table(rows, f"At equal training loss ({profile}).")
 
 
-def query_modes(pools: Sequence[Pool], profile: str) -> Styler:
-    """Return the deciding attack's AUC by the mode in which the models are queried."""
-    rows = [
-        _arm(pool)
-        | {
-            "AUC, evaluation mode": f"{pool.aucs(DECIDES).mean():.3f}",
-            "AUC, training mode": f"{pool.in_training_mode().aucs(DECIDES).mean():.3f}",
-        }
-        for pool in pools
-    ]
-    return _table(rows, _caption(pools, profile))
-
-
 def known(frame: pd.DataFrame, n_models: int, many: int, shift: float, profile: str) -> Styler:
     """Return the table of `calibration.check`: AUCs on made margins beside the right ones.
 

@@ -3,6 +3,7 @@
 All functions are pure and take finished runs; two arms are paired by seed.
 """
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
@@ -117,27 +118,30 @@ def compare_speed(runs: Iterable[Run], norm: str) -> list[Evidence]:
     """Return, for each setting, the paired gap of `half_fitted`, plain arm - norm arm.
 
     Where runs are censored the interval's text says how many, and which bound the gap then is.
+    Where all runs of an arm are, the interval is NaN: their times have no spread to speak of.
     """
     runs = list(runs)
     gaps = compare(runs, norm, half_fitted, sign=-1)
     return [
-        replace(gap, interval=_bound(gap.interval, first, second))
+        _bounded(gap, first, second)
         for gap, (_, first, second) in zip(gaps, paired(runs, norm), strict=True)
     ]
 
 
-def _bound(interval: str, first: Sequence[Run], second: Sequence[Run]) -> str:
+def _bounded(gap: Evidence, first: Sequence[Run], second: Sequence[Run]) -> Evidence:
     cut, plain_cut = (sum(map(never_half_fitted, arm)) for arm in (first, second))
     if not cut + plain_cut:
-        return interval
+        return gap
     bound = "no bound" if cut and plain_cut else "upper bound" if cut else "lower bound"
     counts = [
         f"{k} of {len(arm)} {name(arm[0].config.norm)} runs"
         for k, arm in ((cut, first), (plain_cut, second))
         if k
     ]
-    kind = "t not meaningful" if len(first) in (cut, plain_cut) else interval
-    return f"{kind}; {bound}: {' and '.join(counts)} censored"
+    note = f"{bound}: {' and '.join(counts)} censored"
+    if len(first) in (cut, plain_cut):
+        return replace(gap, low=math.nan, high=math.nan, interval=f"t not meaningful; {note}")
+    return replace(gap, interval=f"{gap.interval}; {note}")
 
 
 def final_accuracies(runs: Iterable[Run]) -> pd.DataFrame:

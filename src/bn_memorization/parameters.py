@@ -5,111 +5,41 @@ parameters are those its parameters cell assigns; everything is checked before a
 """
 
 import ast
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-from fnmatch import fnmatchcase
+from collections.abc import Iterable, Mapping
 
-from bn_memorization import config, corrupt, data, fingerprint, lira, models, queries, regularize
+from bn_memorization import (
+    audit_input,
+    config,
+    corrupt,
+    data,
+    fingerprint,
+    lira,
+    models,
+    queries,
+    regularize,
+)
 from bn_memorization.errors import BadInput, check_choice
-
-
-@dataclass(frozen=True)
-class Number:
-    """A number of type `kind` in [least, most]; `open_least` leaves the least value out."""
-
-    kind: type
-    least: float
-    most: float
-    open_least: bool = False
-
-    def parse(self, name: str, value: object) -> int | float:
-        """Return the value as `kind`. Raises BadInput for a wrong type or a value out of range."""
-        article = {int: "a whole number", float: "a number"}[self.kind]
-        try:
-            if isinstance(value, bool) or not isinstance(value, int | float | str):
-                raise ValueError
-            number = self.kind(value)
-            if isinstance(value, float) and number != value:
-                raise ValueError
-        except (ValueError, OverflowError):
-            raise BadInput(f"{name}={value} is not {article}. {self._allowed(name)}") from None
-        inside = self.least < number if self.open_least else self.least <= number
-        if not (inside and number <= self.most):
-            raise BadInput(f"{name}={value} is out of range. {self._allowed(name)}")
-        return number + 0  # -0.0 becomes 0.0: equal settings have equal records
-
-    def _allowed(self, name: str) -> str:
-        article = {int: "a whole number", float: "a number"}[self.kind]
-        bound = f"above {self.least:g}" if self.open_least else f"from {self.least:g}"
-        return f"{name} must be {article} {bound} up to {self.most:.10g}."
-
-
-@dataclass(frozen=True)
-class Choice:
-    """One of some words; `what` names them in messages."""
-
-    what: str
-    choices: Callable[[], Iterable[str]]
-
-    def parse(self, name: str, value: object) -> str:
-        """Return the value. Raises BadInput, with the valid choices, for another."""
-        return check_choice(self.what, str(value), self.choices())
-
-
-@dataclass(frozen=True)
-class Pattern:
-    """Values of several kinds joined by slashes, where a * in words stands for any letters."""
-
-    form: str
-    parts: tuple[Number | Choice, ...]
-
-    def parse(self, name: str, value: object) -> str:
-        """Return the pattern. Raises BadInput for another form or a part that matches nothing."""
-        words = str(value).split("/")
-        if len(words) != len(self.parts):
-            raise BadInput(f"{name}={value} is not of the form {self.form}. Any of these may be *.")
-        for kind, word in zip(self.parts, words, strict=True):
-            known = kind.choices() if isinstance(kind, Choice) else ()
-            if word != "*" and not any(fnmatchcase(choice, word) for choice in known):
-                kind.parse(name, word)
-        return "/".join(words)
-
-
-@dataclass(frozen=True)
-class ListOf:
-    """One or more values of another kind, none twice: a list, or words joined by commas."""
-
-    item: Number | Choice | Pattern
-
-    def parse(self, name: str, value: object) -> list:
-        """Return the list of parsed items. Raises BadInput for an empty one or a value twice."""
-        if isinstance(value, str):
-            value = value.split(",")
-        items = list(value) if isinstance(value, list | tuple) else [value]
-        parsed = [self.item.parse(name, item) for item in items]
-        if not parsed:
-            raise BadInput(f"{name} is empty. Give at least one value.")
-        if len(set(parsed)) < len(parsed):
-            raise BadInput(f"{name}={value} holds a value twice. Give each once.")
-        return parsed
-
+from bn_memorization.kinds import Choice, ListOf, Number, Pattern, Text
 
 _DATASET = Choice("data set", lambda: data.DATASETS)
 _ARCH = Choice("architecture", lambda: models.ARCHITECTURES)
+_NORM = Choice("norm", lambda: sorted(set(models.NORMS) - {models.PLAIN}))
 _CORRUPTION = Choice("corruption", lambda: corrupt.CORRUPTIONS)
 _NOISE_RATE = Number(float, 0, 0.5, open_least=True)
+_DOTTED = Text(r"[^\W\d]\w*(\.[^\W\d]\w*)+", "a dotted name such as package.module.factory")
+_FILE = Text(r"\S(.*\S)?", "the name of a file or folder")
 _SETTING = Pattern(
     "data set/architecture/corruption/share", (_DATASET, _ARCH, _CORRUPTION, _NOISE_RATE)
 )
 
-VOCABULARY: dict[str, Number | Choice | ListOf] = {
+VOCABULARY: dict[str, Number | Choice | ListOf | Text] = {
     "profile": Choice("profile", fingerprint.profiles),
     "dataset": ListOf(_DATASET),
     "source": Choice("source", lambda: data.SOURCES),
     "train_size": Number(int, 100, 60_000),
     "eval_size": Number(int, 100, 60_000),
     "arch": ListOf(_ARCH),
-    "norm": Choice("norm", lambda: sorted(set(models.NORMS) - {models.PLAIN})),
+    "norm": _NORM,
     "corruption": ListOf(_CORRUPTION),
     "noise_rate": ListOf(_NOISE_RATE),
     "only": ListOf(_SETTING),
@@ -133,9 +63,42 @@ VOCABULARY: dict[str, Number | Choice | ListOf] = {
     "penalty_form": ListOf(Choice("penalty form", lambda: regularize.FORMS)),
     "penalty_weight": ListOf(Number(float, 0, 1000, open_least=True)),
     "penalty_target": ListOf(Number(float, 0, 1000, open_least=True)),
+    "penalty_only": ListOf(_SETTING),
+    "penalty_train_size": Number(int, 100, 60_000),
+    "penalty_epochs": Number(int, 1, 10_000),
     "rival_weight_decay": ListOf(Number(float, 0, 10, open_least=True)),
     "rival_lr": ListOf(Number(float, 0, 100, open_least=True)),
+    "norms": ListOf(_NORM),
+    "batch_sizes": ListOf(Number(int, 2, 60_000)),
+    "longer": Number(int, 2, 100),
+    "pool_dataset": ListOf(_DATASET),
+    "pool_epochs": Number(int, 1, 10_000),
+    "pool_eval_size": Number(int, 100, 60_000),
+    "pool_batch_size": Number(int, 2, 60_000),
+    "small_pool_size": Number(int, 100, 60_000),
+    "small_moments": Number(int, 1, 100),
+    "small_models": Number(int, lira.LEAST_MODELS, 10_000),
+    # The accountant is exact to 0.01, which is much below 0.1, and overflows at a large epsilon.
+    "epsilon": ListOf(Number(float, 0.1, 20)),
+    "delta": Number(float, 1e-9, 0.1),
+    "clip": Number(float, 0, 1000, open_least=True),
+    "private_epochs": Number(int, 1, 10_000),
+    "private_batch_size": Number(int, 2, 60_000),
+    "private_lr": Number(float, 0, 100, open_least=True),
+    "dose": ListOf(Number(float, 0, 1000, open_least=True)),
+    "dose_weight": Number(float, 0, 1000, open_least=True),
+    "dose_layer": ListOf(Number(int, 1, 1000)),
+    "dose_lr": ListOf(Number(float, 0, 100, open_least=True)),
+    "attack_dose": ListOf(Number(float, 0, 1000, open_least=True)),
     "cases": Number(int, 10, 100_000),
+    "model": _DOTTED,
+    "weights": _FILE,
+    "images": _FILE,
+    "image_size": Number(int, 0, 1024),
+    "num_classes": Number(int, 0, 10_000),
+    "scaling": Choice("scaling", lambda: audit_input.SCALINGS),
+    "planted_rate": Number(float, 0, 0.5),
+    "shown": Number(int, 1, 64),
 }
 
 
@@ -191,7 +154,7 @@ def check(chapter: str, defaults: Mapping, *settings: Mapping) -> dict[str, obje
     return {name: _kind(name).parse(name, value) for name, value in merged.items()}
 
 
-def _kind(name: str) -> Number | Choice | ListOf:
+def _kind(name: str) -> Number | Choice | ListOf | Text:
     return VOCABULARY[check_choice("parameter", name, VOCABULARY)]
 
 

@@ -5,6 +5,7 @@ Numbers reach the prose through here, as computed strings.
 
 import hashlib
 import json
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 
@@ -21,6 +22,7 @@ from bn_memorization.judging import Evidence, Verdict
 from bn_memorization.train import Run
 
 MINUS, NO_BREAK = "\N{MINUS SIGN}", "\N{NO-BREAK SPACE}"
+NO_INTERVAL = "none"
 NAMES = {
     "batch": "BN",
     "none": "plain",
@@ -64,6 +66,8 @@ def number(value: float, unit: str) -> str:
         text = f"{value:.1e}" if value else "0"
     elif unit == "nats":
         text = f"{value:+z.2f} nats"
+    elif unit == "exponent":
+        text = f"{value:+z.2f}"
     elif unit in ("share", "ratio", "Cliff's delta"):
         text = f"{value:z.2f}"
     else:
@@ -72,7 +76,12 @@ def number(value: float, unit: str) -> str:
 
 
 def between(low: float, high: float, unit: str) -> str:
-    """Return two ends as text, with the unit once; the one number where they read the same."""
+    """Return two ends as text, with the unit once; the one number where they read the same.
+
+    Ends that are NaN are no interval, and are told so.
+    """
+    if math.isnan(low) or math.isnan(high):
+        return NO_INTERVAL
     first, last = number(low, unit), number(high, unit)
     return last if first == last else f"{first.partition(NO_BREAK)[0]} to {last}"
 

@@ -13,23 +13,40 @@ import torch
 from torch import nn
 from tqdm import tqdm
 
-from bn_memorization import data, gradnorm, machine, ratios, sample, shadows, store, train
+from bn_memorization import (
+    audit_runs,
+    data,
+    gradnorm,
+    machine,
+    private,
+    ratios,
+    sample,
+    shadows,
+    store,
+    train,
+)
+from bn_memorization.audit_input import Images
+from bn_memorization.audit_runs import AuditConfig, AuditShadow
 from bn_memorization.config import ModelConfig, TrainConfig
 from bn_memorization.corrupt import OOD
 from bn_memorization.errors import BadInput, Failure
 from bn_memorization.executors import executor, make_deterministic
 from bn_memorization.foreign import FOREIGN, with_foreign
+from bn_memorization.private import PrivateConfig
 from bn_memorization.shadows import Shadow, ShadowConfig
 from bn_memorization.train import Run
 
 KIND = "train"
 SHADOW_KIND = "shadow"
 MODEL_KIND = "model"  # a trained network itself, its state dict as plain arrays
+PRIVATE_KIND = "private"
+AUDIT_KIND = "audit"
 PROBES: tuple[train.Probe, ...] = (gradnorm.probe, ratios.probe)
 EXECUTOR_VARIABLE = "BN_MEMORIZATION_EXECUTOR"
 ABANDONED_SECONDS = 3600  # no writer needs an hour between its first byte and its rename
 
-Config = TrainConfig | ShadowConfig
+Config = TrainConfig | ShadowConfig | AuditConfig
+Data = data.Dataset | Images
 
 
 @dataclass(frozen=True)
@@ -38,9 +55,22 @@ class Kind:
 
     folder: str
     version: Callable[[], int]
-    check_size: Callable[[Config, data.Dataset], None]
-    compute: Callable[[Config, data.Dataset, str], store.Arrays]
+    data: Callable[[Config], Data]
+    check_size: Callable[[Config, Data], None]
+    compute: Callable[[Config, Data, str], store.Arrays]
     record: type
+
+
+@cache
+def _dataset(name: str, source: str) -> data.Dataset:
+    return data.load(name, source)
+
+
+def _named_data(config: TrainConfig | ShadowConfig) -> data.Dataset:
+    found = _dataset(config.dataset, config.source)
+    if config.corruption == OOD:
+        return with_foreign(found, _dataset(FOREIGN[config.dataset], config.source))
+    return found
 
 
 def _train_arrays(config: TrainConfig, dataset: data.Dataset, where: str) -> store.Arrays:
@@ -49,6 +79,10 @@ def _train_arrays(config: TrainConfig, dataset: data.Dataset, where: str) -> sto
 
 def _shadow_arrays(config: ShadowConfig, dataset: data.Dataset, where: str) -> store.Arrays:
     return shadows.fit(config, dataset, device=where).arrays
+
+
+def _private_arrays(config: PrivateConfig, dataset: data.Dataset, where: str) -> store.Arrays:
+    return private.fit(config, dataset, device=where).arrays
 
 
 def _model_arrays(config: ModelConfig, dataset: data.Dataset, where: str) -> store.Arrays:
@@ -63,31 +97,45 @@ def _model_arrays(config: ModelConfig, dataset: data.Dataset, where: str) -> sto
     return {name: value.cpu().numpy() for name, value in model.state_dict().items()}
 
 
+def _audit_arrays(config: AuditConfig, images: Images, where: str) -> store.Arrays:
+    return audit_runs.fit(config, images, device=where).arrays
+
+
+_TRAINED = (lambda: train.VERSION, _named_data, sample.check_size)
 KINDS: dict[type, Kind] = {
-    TrainConfig: Kind(KIND, lambda: train.VERSION, sample.check_size, _train_arrays, Run),
-    ModelConfig: Kind(MODEL_KIND, lambda: train.VERSION, sample.check_size, _model_arrays, Run),
+    TrainConfig: Kind(KIND, *_TRAINED, _train_arrays, Run),
+    ModelConfig: Kind(MODEL_KIND, *_TRAINED, _model_arrays, Run),
     ShadowConfig: Kind(
         SHADOW_KIND,
-        # Both only ever grow, so their sum names one pair of them.
+        # All versions only ever grow, so their sum names one set of them.
         lambda: train.VERSION + shadows.VERSION,
+        _named_data,
         shadows.check_size,
         _shadow_arrays,
         Shadow,
     ),
+    PrivateConfig: Kind(
+        PRIVATE_KIND,
+        lambda: train.VERSION + shadows.VERSION + private.VERSION,
+        _named_data,
+        shadows.check_size,
+        _private_arrays,
+        Shadow,
+    ),
+    AuditConfig: Kind(
+        AUDIT_KIND,
+        lambda: train.VERSION + shadows.VERSION + audit_runs.VERSION,
+        audit_runs.images,
+        audit_runs.check_size,
+        _audit_arrays,
+        AuditShadow,
+    ),
 }
 
 
-@cache
-def _dataset(name: str, source: str) -> data.Dataset:
-    return data.load(name, source)
-
-
-def dataset(config: Config) -> data.Dataset:
+def dataset(config: Config) -> Data:
     """Return the data that a config trains on, with their foreign data set where it needs one."""
-    found = _dataset(config.dataset, config.source)
-    if config.corruption == OOD:
-        return with_foreign(found, _dataset(FOREIGN[config.dataset], config.source))
-    return found
+    return KINDS[type(config)].data(config)
 
 
 def address(config: Config) -> store.Address:
@@ -114,7 +162,7 @@ def trained_model(config: TrainConfig) -> tuple[nn.Module, sample.Sample]:
     return model.eval(), drawn
 
 
-def run_one(config: Config, where: str) -> Run | Shadow:
+def run_one(config: Config, where: str) -> Run | Shadow | AuditShadow:
     """Return the run of one config, trained on the device `where` unless its record exists."""
     start = time.perf_counter()
     kind = KINDS[type(config)]
@@ -149,7 +197,9 @@ def missing(configs: list[Config]) -> list[Config]:
     return [c for c in dict.fromkeys(configs) if not store.exists(address(c))]
 
 
-def run_all(configs: list[Config], spec: str | None = None) -> list[Run] | list[Shadow]:
+def run_all(
+    configs: list[Config], spec: str | None = None
+) -> list[Run] | list[Shadow] | list[AuditShadow]:
     """Return the runs of all configs in order, training those without a record.
 
     `spec` names the executor (see `executors.executor`); without it the environment's, or local.

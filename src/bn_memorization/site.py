@@ -62,8 +62,15 @@ def _check(done: subprocess.CompletedProcess, html: Path, source: Path) -> None:
 def pages(source: Path) -> list[str]:
     """Return the pages that the table of contents in `source` names, the first page first."""
     contents = yaml.safe_load((source / "_toc.yml").read_text())
-    listed = [chapter["file"] for part in contents.get("parts", []) for chapter in part["chapters"]]
-    return [contents["root"], *listed]
+    parts = contents.get("parts", [])
+    return [contents["root"], *(name for part in parts for name in _listed(part["chapters"]))]
+
+
+def _listed(entries: list[dict]) -> list[str]:
+    found = []
+    for entry in entries:
+        found += [entry["file"], *_listed(entry.get("sections", []))]
+    return found
 
 
 def stage(chapter: Path, into: Path) -> str:

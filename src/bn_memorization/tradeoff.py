@@ -161,12 +161,13 @@ def without_remedy(runs: Iterable[Run], *, lr: float, weight_decay: float) -> li
     return [run for run in runs if remedy(run.config, **given)[0] == NOTHING]
 
 
-def further(rows: pd.DataFrame, rival: pd.DataFrame) -> list[Evidence]:
-    """Return how much more `rows` gain than `rival` on the same seeds, with its interval."""
+def further(rows: pd.DataFrame, rival: pd.DataFrame, column: str = "gain") -> list[Evidence]:
+    """Return how much more `rows` have of a column than `rival` on the same seeds, in intervals."""
     both = rows.merge(rival, on=[*SETTING, "seed"], suffixes=("", "_rival"), validate="1:1")
     return [
         Evidence.from_gap(
-            dict(zip(SETTING, cell, strict=True)), paired_gap(frame.gain, frame.gain_rival)
+            dict(zip(SETTING, cell, strict=True)),
+            paired_gap(frame[column], frame[f"{column}_rival"]),
         )
         for cell, frame in both.groupby(list(SETTING), sort=False)
     ]

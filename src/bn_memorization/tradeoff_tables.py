@@ -103,7 +103,7 @@ def answer(gain: Verdict, cost: Verdict, penalty: pd.DataFrame, rivals: pd.DataF
     clear = sum(item.low > 0 for item in more)
     return (
         f"With form, weight and target chosen on the other seeds, no penalty minus penalty is "
-        f"{off} of accuracy on flipped samples ({gain.word}) and {price} of test accuracy "
+        f"{off} of accuracy on corrupted samples ({gain.word}) and {price} of test accuracy "
         f"({cost.word}). In the mean over settings and seeds, the first difference for other "
         f"remedies is: {others}. Penalty minus early stopping is {report.span(more, 'accuracy')}; "
         f"the 95 % t interval over seeds reaches from "

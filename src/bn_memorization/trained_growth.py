@@ -3,17 +3,16 @@
 A trained BN layer has many channels and a nonlinear network behind it, so the derived growth is
 here a first-order term: channel c counts with its own (gamma/sigma)^2 and the slope of the sample's
 margin against its output, and channels are summed. Measured is the change of the margin in a step.
-All in float64, with stored statistics, for an nn.Sequential such as LeNet.
+All in float64, with stored statistics, for every BN layer right behind weights.
 """
 
 import copy
-from collections.abc import Callable
-from itertools import pairwise
+from contextlib import contextmanager
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 import torch
-from scipy.stats import spearmanr
 from torch import Tensor, nn
 from torch.func import functional_call
 from torch.nn import functional as F
@@ -21,9 +20,8 @@ from torch.nn.modules.batchnorm import _BatchNorm
 
 from bn_memorization.errors import BadInput
 from bn_memorization.gradnorm import patches
+from bn_memorization.ratios import fed_by_weights
 from bn_memorization.theory import growth_formula
-
-AGREEMENT = ["rank correlation", "median measured / predicted", "5 % point", "95 % point"]
 
 
 def margins(logits: Tensor, y: Tensor) -> Tensor:
@@ -35,7 +33,65 @@ def margins(logits: Tensor, y: Tensor) -> Tensor:
     return own - logits.scatter(1, y[:, None], -torch.inf).logsumexp(1)
 
 
-def own_growth(model: nn.Sequential, x: Tensor, y: Tensor, eta: float) -> pd.DataFrame:
+@dataclass(frozen=True)
+class Seen:
+    """What one BN layer and the weights before it see of samples, with the slopes of the margins.
+
+    `x` [N, K, P]: the input of the weights at each of P positions; `u` and `y` [N, C, ...]: the
+    layer's input and output; `a` [N, C, P]: slope of the sample's margin against y; `slope` [N]: s.
+    """
+
+    x: Tensor
+    u: Tensor
+    y: Tensor
+    a: Tensor
+    slope: Tensor
+
+
+def pairs(model: nn.Module) -> list[tuple[nn.Module, _BatchNorm]]:
+    """Return (layer with weights, BN layer) of all BN layers right behind weights.
+
+    In the order in which the network goes through them. Raises BadInput if there is none.
+    """
+    found = [(a, b) for a, b in fed_by_weights(model) if isinstance(a, nn.Linear | nn.Conv2d)]
+    if not found:
+        raise BadInput(
+            f"{type(model).__name__} has no BN layer right behind a linear or convolutional one. "
+            "Use a network with norm=batch."
+        )
+    return found
+
+
+def see(
+    model: nn.Module, layers: list[tuple[nn.Module, _BatchNorm]], x: Tensor, y: Tensor
+) -> list[Seen]:
+    """Return what each pair of layers sees of x[N, ...] with the labels y[N].
+
+    The model, in eval mode, stays as it is.
+    """
+    found = {}
+
+    def note(module: nn.Module, inputs: tuple[Tensor], output: Tensor) -> None:
+        found[module] = (inputs[0], output)
+
+    hooks = [module.register_forward_hook(note) for pair in layers for module in pair]
+    try:
+        phi = margins(model(x), y)
+    finally:
+        for hook in hooks:
+            hook.remove()
+    slopes = torch.autograd.grad(phi.sum(), [found[norm][1] for _, norm in layers])
+    rate = torch.sigmoid(-phi).detach()
+    seen = []
+    for (layer, norm), a in zip(layers, slopes, strict=True):
+        inputs, (u, out) = found[layer][0].detach(), found[norm]
+        terms = patches(layer, inputs) if isinstance(layer, nn.Conv2d) else inputs[:, :, None]
+        flat = a.reshape(len(a), a.shape[1], -1)
+        seen.append(Seen(terms, u.detach(), out.detach(), flat, rate))
+    return seen
+
+
+def own_growth(model: nn.Module, x: Tensor, y: Tensor, eta: float) -> pd.DataFrame:
     """Compare predicted and measured growth for the weights before each BN layer, by sample.
 
     x[N, ...], y[N]. One SGD step of rate `eta` is taken on one sample alone and on the weights of
@@ -52,83 +108,63 @@ def own_growth(model: nn.Sequential, x: Tensor, y: Tensor, eta: float) -> pd.Dat
     """
     model = copy.deepcopy(model).double().eval()
     x = x.double()
+    layers = pairs(model)
     frames = [
-        _layer_growth(model, place, x, y, eta).assign(layer=number)
-        for number, place in enumerate(_places(model), 1)
+        _layer_growth(model, *pair, seen, x, y, eta).assign(layer=number)
+        for number, (pair, seen) in enumerate(zip(layers, see(model, layers, x, y), strict=True), 1)
     ]
     frame = pd.concat(frames, ignore_index=True)
     return frame.assign(ratio=frame.measured / frame.twin)
 
 
-def _places(model: nn.Sequential) -> list[int]:
-    """Return the places of the layers whose output goes into a BN layer."""
-    layers = list(model) if isinstance(model, nn.Sequential) else []
-    found = [
-        i
-        for i, (layer, norm) in enumerate(pairwise(layers))
-        if isinstance(layer, nn.Linear | nn.Conv2d) and isinstance(norm, _BatchNorm)
-    ]
-    if not found:
-        raise BadInput(
-            f"{type(model).__name__} is no nn.Sequential with a BN layer behind a linear or "
-            "convolutional one. Use arch=lenet and norm=batch."
-        )
-    return found
-
-
 def _layer_growth(
-    model: nn.Sequential, place: int, x: Tensor, y: Tensor, eta: float
+    model: nn.Module,
+    layer: nn.Module,
+    norm: nn.Module,
+    seen: Seen,
+    x: Tensor,
+    y: Tensor,
+    eta: float,
 ) -> pd.DataFrame:
-    layer, norm, rest = model[place], model[place + 1], model[place + 2 :]
-    with torch.no_grad():
-        inputs = model[:place](x)
-        before = layer(inputs)
-    offset = (norm(before) - before).detach()
-    squares, slope = _twin_gradient(layer, norm, rest, inputs, y)
+    squares = (seen.a @ seen.x.transpose(1, 2)).square().sum(2)  # |g_c|^2, [N, C]
     sigma = (norm.running_var + norm.eps).sqrt()
     factors = (norm.weight / sigma).square().detach()  # [C]
-    predict = growth_formula()
     # The slope of the margin is in the gradient already, so the readout a is 1 here.
-    channels = predict(eta, slope[:, None], 1.0, norm.weight.detach(), sigma, squares)
-    rows = range(len(x))
-    with_bn = [_grow(layer, inputs[[i]], y[[i]], eta, lambda u: rest(norm(u))) for i in rows]
-    twin = [
-        _grow(layer, inputs[[i]], y[[i]], eta, lambda u, i=i: rest(u + offset[[i]])) for i in rows
-    ]
+    gamma = norm.weight.detach()
+    channels = growth_formula()(eta, seen.slope[:, None], 1.0, gamma, sigma, squares)
+    with_bn, twin = [], []
+    for i in range(len(x)):
+        step = (model, layer, x[[i]], y[[i]], eta)
+        with_bn.append(_grow(*step))
+        with _constant(norm, seen.y[[i]] - seen.u[[i]]):
+            twin.append(_grow(*step))
     return pd.DataFrame(
         {
-            "sample": rows,
-            "factor": ((squares * factors).sum(1) / squares.sum(1)).numpy(),
-            "predicted": channels.sum(1).numpy(),
+            "sample": range(len(x)),
+            "factor": ((squares * factors).sum(1) / squares.sum(1)).numpy(force=True),
+            "predicted": channels.sum(1).numpy(force=True),
             "measured": with_bn,
             "twin": twin,
         }
     )
 
 
-def _twin_gradient(
-    layer: nn.Module, norm: nn.Module, rest: nn.Module, inputs: Tensor, y: Tensor
-) -> tuple[Tensor, Tensor]:
-    """Return |g_c|^2 of each sample and channel, [N, C], and the slope s of the loss, [N].
-
-    g_c = sum over positions p of a_cp x_p, with a the slope of the margin against the output of the
-    BN layer and x_p what the kernel sees at p.
-    """
-    output = norm(layer(inputs)).detach().requires_grad_()
-    phi = margins(rest(output), y)
-    (a,) = torch.autograd.grad(phi.sum(), output)
-    seen = patches(layer, inputs) if isinstance(layer, nn.Conv2d) else inputs[:, :, None]
-    g = a.reshape(len(a), a.shape[1], -1) @ seen.transpose(1, 2)  # [N, C, weights a channel]
-    return g.square().sum(2), torch.sigmoid(-phi).detach()
+@contextmanager
+def _constant(norm: nn.Module, offset: Tensor):
+    """Let the BN layer add a constant and do nothing else."""
+    hook = norm.register_forward_hook(lambda module, inputs, output: inputs[0] + offset)
+    try:
+        yield
+    finally:
+        hook.remove()
 
 
-def _grow(
-    layer: nn.Module, inputs: Tensor, y: Tensor, eta: float, after: Callable[[Tensor], Tensor]
-) -> float:
+def _grow(model: nn.Module, layer: nn.Module, x: Tensor, y: Tensor, eta: float) -> float:
     """Return the growth of a margin when one SGD step moves the layer's weight and nothing else."""
+    (name,) = (f"{path}.weight" for path, module in model.named_modules() if module is layer)
 
     def phi(weight: Tensor) -> Tensor:
-        return margins(after(functional_call(layer, {"weight": weight}, (inputs,))), y)[0]
+        return margins(functional_call(model, {name: weight}, (x,)), y)[0]
 
     weight = layer.weight.detach().requires_grad_()
     before = phi(weight)
@@ -182,7 +218,7 @@ def training_growth(
 
 
 def compare(
-    model: nn.Sequential,
+    model: nn.Module,
     x: Tensor,
     y: Tensor,
     is_corrupted: np.ndarray,
@@ -209,45 +245,3 @@ def compare(
         }
     )
     return by_layer, by_sample
-
-
-def agreement(by_layer: pd.DataFrame, by_sample: pd.DataFrame) -> pd.DataFrame:
-    """Return how well predicted growth agrees with each measurement, a row each.
-
-    Columns: measured, n, AGREEMENT (Spearman's correlation; quantiles of measured / predicted).
-    """
-    pairs = {
-        f"own step, weights before BN layer {layer}": (part.predicted, part.measured)
-        for layer, part in by_layer.groupby("layer")
-    }
-    pairs["own step, all parameters"] = (by_sample.predicted, by_sample.whole)
-    for subset, part in by_sample.groupby("subset", sort=False):
-        pairs[f"training step, {subset} samples"] = (part.predicted, part.changed)
-    rows = []
-    for measured, (first, second) in pairs.items():
-        quantiles = np.quantile(second / first, [0.5, 0.05, 0.95])
-        rows.append((measured, len(first), spearmanr(first, second)[0], *quantiles))
-    return pd.DataFrame(rows, columns=["measured", "n", *AGREEMENT])
-
-
-def factors(by_layer: pd.DataFrame) -> str:
-    """Tell the predicted factor of each layer."""
-    ranges = by_layer.groupby("layer").factor.agg(["min", "max"])
-    parts = [f"{low:.2f} to {high:.2f} at layer {n}" for n, low, high in ranges.itertuples()]
-    below = int((ranges["max"] < 1).sum())
-    return (
-        f"Over samples, the predicted factor is {'; '.join(parts)}. In {below} of {len(ranges)} "
-        "layers it is below one for every sample: there BN slows the fitting by these weights down."
-    )
-
-
-def remark(by_layer: pd.DataFrame, by_sample: pd.DataFrame) -> str:
-    """Return the end of a sentence on how far the formula carries in a trained network."""
-    own = float((by_layer.measured / by_layer.predicted).median())
-    corrupted = by_sample[by_sample.subset == "corrupted"]
-    step = float((corrupted.changed / corrupted.predicted).median())
-    return (
-        f"a step on one sample and one layer gives {own:.2f} times the predicted growth, and a "
-        f"training step on a batch moves the margins of flipped samples by {step:.2f} times it "
-        "(medians)."
-    )

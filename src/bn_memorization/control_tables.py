@@ -1,0 +1,221 @@
+"""Tables and sentences of the controls, with nothing computed but counts."""
+
+from collections.abc import Sequence
+
+import pandas as pd
+from pandas.io.formats.style import Styler
+
+from bn_memorization.config import SETTING
+from bn_memorization.control_claims import told
+from bn_memorization.controls import FIXED, UNITS
+from bn_memorization.judging import Evidence, Verdict
+from bn_memorization.memorization import final_accuracy
+from bn_memorization.report import (
+    MINUS,
+    between,
+    cell,
+    count,
+    name,
+    number,
+    readable,
+    setting,
+    span,
+)
+from bn_memorization.stats import Gap
+from bn_memorization.train import Run
+from bn_memorization.tuning import RULES
+
+NOT_CLEAR = "gap at equal epochs not clear of zero"
+
+
+def _setting(row: dict) -> str:
+    return setting({key: row[key] for key in SETTING})
+
+
+def _effect(gap: Gap, unit: str) -> str:
+    return f"{number(gap.estimate, unit)} ({between(gap.low, gap.high, unit)})"
+
+
+def left(shares: pd.DataFrame, profile: str) -> Styler:
+    """Return what is left of each gap under every matching, from `controls.shares_left`."""
+    rows = [
+        {
+            "setting": _setting(row),
+            "gap in": row["quantity"],
+            "matching": row["matching"],
+            "gap (95 % t interval)": _effect(row["gap"], UNITS[row["quantity"]]),
+            "share left (95 % Fieller interval)": _share(row["share"], row["matching"]),
+            "n": row["gap"].n,
+            "profile": profile,
+        }
+        for row in shares.to_dict("records")
+    ]
+    return readable(pd.DataFrame(rows))
+
+
+def clear(shares: pd.DataFrame) -> str:
+    """Return a sentence on the matchings under which each gap lies above zero with its interval."""
+    parts = []
+    for quantity, part in shares.groupby("quantity", sort=False):
+        settings = part.groupby("matching", sort=False)
+        held = [key for key, of in settings if all(gap.low > 0 for gap in of["gap"])]
+        parts.append(f"{quantity}: {_joined(held) or 'none'}")
+    return (
+        "The interval lies above zero in every setting under these matchings. "
+        f"{'; '.join(part[0].upper() + part[1:] for part in parts)}."
+    )
+
+
+def _share(share: Gap | None, matching: str) -> str:
+    if matching == FIXED:
+        return "all"
+    if share is None:
+        return NOT_CLEAR
+    ends = [cell("", end) for end in (share.estimate, share.low, share.high)]
+    return f"{ends[0]} ({ends[1]} to {ends[2]})".replace("-", MINUS)
+
+
+def verdicts(found: Sequence[Verdict], profile: str) -> Styler:
+    """Return all verdicts with their evidence, a row a control and setting."""
+    rows = [
+        {
+            "control": verdict.claim.title,
+            "setting": setting(item.where),
+            "effect": number(item.estimate, verdict.claim.unit),
+            "interval": between(item.low, item.high, verdict.claim.unit),
+            "interval is": item.interval,
+            "n": item.n,
+            "holds above": number(verdict.claim.threshold, verdict.claim.unit),
+            "profile": profile,
+            "verdict": told(verdict.claim.key, word),
+        }
+        for verdict in found
+        for item, word in zip(verdict.evidence, verdict.words, strict=True)
+    ]
+    return readable(pd.DataFrame(rows))
+
+
+def rates(found: pd.DataFrame, profile: str) -> Styler:
+    """Return the table of `tuning.rates` for readers."""
+    rows = []
+    for row in found.to_dict("records"):
+        shown = {"setting": _setting(row), "arm": name(row["norm"]), "rate": f"{row['lr']:g}"}
+        shown |= {name(key): cell(key, row[key]) for key in ("corrupted", "clean", "test")}
+        shown["clean loss"] = f"{row['clean_loss']:.3f}"
+        shown |= {f"seeds for {rule}": row[rule] for rule in RULES}
+        rows.append(shown | {"profile": profile})
+    return readable(pd.DataFrame(rows))
+
+
+def at_edge(found: pd.DataFrame) -> str:
+    """Return a sentence on how many of the rates chosen are the lowest or highest tried."""
+    edges = found.lr.isin([found.lr.min(), found.lr.max()])
+    parts = [f"{found[rule][edges].sum()} of {found[rule].sum()} by {rule}" for rule in RULES]
+    return (
+        f"Of the rates chosen, {' and '.join(parts)} are the lowest or the highest that was tried: "
+        "beyond these there may be better ones."
+    )
+
+
+def standings(found: pd.DataFrame, profile: str) -> Styler:
+    """Return where each norm stands, from `norm_controls.standings`."""
+    rows = []
+    for row in found.to_dict("records"):
+        shown = {"setting": _setting(row), "arm": name(row["norm"])}
+        shown |= {name(key): cell(key, row[key]) for key in ("corrupted", "clean", "test")}
+        shown["clean loss"] = f"{row['clean_loss']:.3f}"
+        shown["γ/σ"] = "none" if pd.isna(row["ratio"]) else f"{row['ratio']:.2f}"
+        shown["AUC"] = f"{row['auc']:.3f}"
+        rows.append(shown | {"profile": profile})
+    return readable(pd.DataFrame(rows))
+
+
+def norm_gaps(found: pd.DataFrame, profile: str) -> Styler:
+    """Return the gaps of each norm to plain and of BN to it, from `norm_controls.standings`."""
+    heads = {
+        "to_plain": "minus plain",
+        "to_plain_equal": "minus plain, equal clean loss",
+        "bn_minus": "BN minus it",
+        "bn_minus_equal": "BN minus it, equal clean loss",
+    }
+    rows = [
+        {"setting": _setting(row), "arm": name(row["norm"])}
+        | {head: _gap(row[key]) for key, head in heads.items()}
+        | {"n": max(row[key].n for key in heads if row[key]), "profile": profile}
+        for row in found.to_dict("records")
+    ]
+    return readable(pd.DataFrame(rows))
+
+
+def _gap(gap: Gap | None) -> str:
+    return "itself" if gap is None else _effect(gap, "accuracy")
+
+
+def how_far(runs: Sequence[Run]) -> str:
+    """Return a sentence on how far each arm got by the end of its runs: the range over runs."""
+    parts = []
+    for norm in dict.fromkeys(run.config.norm for run in runs):
+        own = [run for run in runs if run.config.norm == norm]
+        ends = []
+        for subset in ("clean", "corrupted"):
+            values = [final_accuracy(subset)(run) for run in own]
+            low, high = (cell("", end) for end in (min(values), max(values)))
+            ends.append(f"{low if low == high else f'{low} to {high}'} of the {subset} samples")
+        parts.append(f"{name(norm)} has fitted {' and '.join(ends)}")
+    epochs = count(max(run.config.epochs for run in runs), "epoch")
+    return f"After {epochs}, {'; '.join(parts)}."
+
+
+# How the answer names what each control measured, in the order in which it tells them.
+ACCURACY_TOLD = {
+    "matched_tuned": "with a learning rate tuned for each arm",
+    "matched_loss": "at equal clean training loss",
+    "matched_test": "at equal test accuracy",
+    "matched_fitted": "after the long runs",
+}
+GRADIENT_TOLD = {"matched_gradient": "on the way to equal clean training loss"}
+ATTACK_TOLD = {
+    "matched_attack_clean": "with no outliers",
+    "matched_attack_1": "with 1 % outliers",
+    "matched_attack_5": "with 5 % outliers",
+}
+PARTS_TOLD = {
+    "norm_gamma": "to BN with gamma fixed at 1",
+    "norm_statistics": "to BN with its statistics as constants",
+}
+OTHER_TOLD = {"norm_other": "to the plain network"}
+
+
+def answer(fixed: Sequence[Evidence], verdicts: Sequence[Verdict]) -> str:
+    """Return the chapter's answer in plain sentences: each gap at equal epochs, then matched.
+
+    A control that has no verdict for these parameters is left out.
+    """
+    found = {verdict.claim.key: verdict for verdict in verdicts}
+
+    def listed(told_as: dict[str, str]) -> str:
+        parts = [
+            f"{span(v.evidence, v.claim.unit)} {words} ({told(key, v.word)})"
+            for key, words in told_as.items()
+            if (v := found.get(key))
+        ]
+        return _joined(parts)
+
+    text = (
+        "After equal epochs at one learning rate, the gap in accuracy on corrupted samples between "
+        f"BN and the plain network is {span(fixed, 'accuracy')}. It is {listed(ACCURACY_TOLD)}."
+    )
+    if norms := listed(GRADIENT_TOLD):
+        text += f" Cliff's delta of their gradient norms is {norms}."
+    if attacked := listed(ATTACK_TOLD):
+        text += f" At equal training loss the attack's gap in AUC is {attacked}."
+    if parts := listed(PARTS_TOLD):
+        text += f" After equal epochs BN's gap in accuracy on corrupted samples is {parts}."
+    if other := listed(OTHER_TOLD):
+        text += f" That of group norm is {other}."
+    return text
+
+
+def _joined(parts: Sequence[str]) -> str:
+    *most, last = parts or [""]
+    return f"{', '.join(most)} and {last}" if most else last

@@ -1,0 +1,170 @@
+"""Pictures of dose and response. All networks here have BN; color is dose or what was set."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator, NullLocator, PercentFormatter, StrMethodFormatter
+
+from bn_memorization.config import SETTING
+from bn_memorization.dose import FITTED, FREE, HELD, RATE
+from bn_memorization.dose_exponents import bounded, evidence, exponents
+from bn_memorization.dose_tables import SQUARE
+from bn_memorization.figures import INK, SUBSET_NAMES, TREATED_COLOR, WIDTH, signed
+from bn_memorization.membership import DECIDES, Pool
+from bn_memorization.report import setting
+from bn_memorization.stats import mean_interval
+
+LOOKS = {HELD: ("#009E73", "o"), FREE: ("#CC79A7", "s")}
+SUBSET_LOOKS = {"corrupted": (INK, "o"), "clean": ("0.6", "D")}
+
+
+def curves(paths: pd.DataFrame, profile: str) -> Figure:
+    """Draw the share of corrupted samples fitted against epochs, a line a dose, weights held.
+
+    `paths` is that of `dose.paths`. Lines are means over seeds; the dashed line is the share at
+    which the time is taken.
+    """
+    parts = list(paths.groupby(list(SETTING), sort=False))
+    figure, axes = _grid(len(parts), 1, width=0.65)
+    for (axis,), (values, part) in zip(axes, parts, strict=True):
+        doses = sorted(part.dose.unique())
+        shades = plt.get_cmap("viridis")(np.linspace(0.9, 0.1, len(doses)))
+        for dose, shade in zip(doses, shades, strict=True):
+            line = part[part.dose == dose].groupby("epoch").share.mean()
+            axis.plot(line.index, line.to_numpy(), color=shade, lw=1.8, label=f"{dose:g}")
+        axis.axhline(FITTED["corrupted"], color=INK, ls="--", lw=1)
+        axis.set_title(setting(dict(zip(SETTING, values, strict=True))), fontsize="small")
+        axis.set_ylim(-0.03, 1.03)
+        axis.yaxis.set_major_formatter(PercentFormatter(1.0))
+        axis.xaxis.set_major_locator(MaxNLocator(nbins=6, integer=True))
+    axes[0, 0].legend(title=r"$\gamma/\sigma$ set to", fontsize="small")
+    figure.supxlabel("epoch", fontsize="medium")
+    figure.supylabel("corrupted samples fitted", fontsize="medium")
+    return signed(figure, profile)
+
+
+def response(outcomes: pd.DataFrame, lr: float, profile: str) -> Figure:
+    """Draw speed against the achieved gamma/sigma, both logarithmic, a marker a run.
+
+    A row a setting; left corrupted, right clean samples. Lines join the means over seeds. A marker
+    pointing down is the bound for a run without a speed; a star is a run without a penalty at `lr`;
+    the gray lines have slopes 1 and 2.
+    """
+    parts = list(bounded(outcomes).groupby(list(SETTING), sort=False))
+    figure, axes = _grid(len(parts), 2)
+    for row, (values, part) in zip(axes, parts, strict=True):
+        for axis, subset in zip(row, FITTED, strict=True):
+            for series in (HELD, FREE):
+                _series(axis, part[part.series == series], outcomes, subset, series)
+            natural = part[(part.series == RATE) & (part.lr == lr)]
+            axis.plot(
+                natural.achieved, natural[subset], "*", color=TREATED_COLOR, ms=9, mec=INK, mew=0.4,
+                label="no penalty",
+            )  # fmt: skip
+            _guides(axis, part[part.series.isin(LOOKS)], subset)
+            axis.set_title(SUBSET_NAMES[subset], fontsize="small")
+        row[0].set_ylabel(setting(dict(zip(SETTING, values, strict=True))), fontsize="small")
+    handles, labels = axes[0, 0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside upper center", ncols=3, fontsize="small")
+    figure.supxlabel(r"$|\gamma|/\sigma$ achieved", fontsize="medium")
+    figure.supylabel("speed of fitting (1/epochs)", fontsize="medium")
+    return signed(figure, profile)
+
+
+def _series(
+    axis: plt.Axes, part: pd.DataFrame, outcomes: pd.DataFrame, subset: str, series: str
+) -> None:
+    ink, marker = LOOKS[series]
+    lost = outcomes.loc[part.index, subset].isna()
+    axis.plot(
+        part.achieved[~lost], part[subset][~lost], marker, color=ink, ms=5, alpha=0.7, label=series
+    )
+    axis.plot(part.achieved[lost], part[subset][lost], "v", color=ink, mfc="none", ms=6)
+    means = np.exp(np.log(part[["achieved", subset]]).groupby(part.dose).mean())
+    axis.plot(means.achieved, means[subset], color=ink, lw=1.2)
+
+
+def _guides(axis: plt.Axes, part: pd.DataFrame, subset: str) -> None:
+    """Draw lines of slopes 1 and 2 through the middle of the data, on logarithmic axes."""
+    x = np.array([part.achieved.min(), part.achieved.max()])
+    middle = np.exp(np.log(part[["achieved", subset]]).mean())
+    low, high = part[subset].min() / 1.4, part[subset].max() * 1.4
+    for power, style in ((1, ":"), (SQUARE, "--")):
+        y = middle[subset] * (x / middle.achieved) ** power
+        axis.plot(x, y, color="0.6", ls=style, lw=1, zorder=0, label=f"slope {power:g}")
+    axis.set(xscale="log", yscale="log", ylim=(low, high))
+    axis.xaxis.set_minor_locator(NullLocator())
+    axis.set_xticks(sorted(part.dose.unique()))
+    axis.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+
+
+def exponent_rows(outcomes: pd.DataFrame, names: dict[str, str], profile: str) -> Figure:
+    """Draw the exponents of both kinds of samples with their intervals, a row a series in `names`.
+
+    A panel a setting; dashed lines at 0 and 2. Series without an exponent stay empty.
+    """
+    cells = list(dict.fromkeys(outcomes[[*SETTING]].itertuples(index=False, name=None)))
+    figure, axes = _grid(len(cells), 1, height=0.8 + 0.38 * len(names))
+    for (axis,), cell in zip(axes, cells, strict=True):
+        for place, series in enumerate(reversed(names)):
+            for shift, subset in zip((0.12, -0.12), FITTED, strict=True):
+                ink, marker = SUBSET_LOOKS[subset]
+                for item in evidence(exponents(outcomes, subset, series)):
+                    if item.n and tuple(item.where.values()) == cell:
+                        y = place + shift
+                        axis.plot([item.low, item.high], [y, y], color=ink, lw=2)
+                        label = SUBSET_NAMES[subset] if not place else None
+                        axis.plot(item.estimate, y, marker, color=ink, label=label)
+        axis.set_yticks(range(len(names)), list(reversed(names.values())))
+        axis.set_ylim(-0.6, len(names) - 0.4)
+        axis.set_title(setting(dict(zip(SETTING, cell, strict=True))), fontsize="small")
+        for level in (0, SQUARE):
+            axis.axvline(level, color=INK, ls="--", lw=1)
+    handles, labels = axes[0, 0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside upper center", ncols=2)
+    figure.supxlabel(r"exponent of speed against $\gamma/\sigma$", fontsize="medium")
+    return signed(figure, profile)
+
+
+def attack(by_dose: dict[float, list[Pool]], profile: str) -> Figure:
+    """Draw the AUC of membership inference against the dose, a panel a setting.
+
+    Dots are pairs of attacked models, joined over doses; bars are means with 95 % t intervals.
+    """
+    settings = list(zip(*by_dose.values(), strict=True))
+    figure, axes = _grid(len(settings), 1, width=0.65)
+    for (axis,), pools in zip(axes, settings, strict=True):
+        aucs = np.array([pool.aucs(DECIDES) for pool in pools])
+        gaps = [mean_interval(values) for values in aucs]
+        doses = list(by_dose)
+        axis.plot(doses, aucs, color="0.6", marker=".", lw=0.7)
+        axis.errorbar(
+            doses,
+            [gap.estimate for gap in gaps],
+            yerr=[[g.estimate - g.low for g in gaps], [g.high - g.estimate for g in gaps]],
+            color=LOOKS[HELD][0],
+            marker="o",
+            lw=2,
+            capsize=4,
+        )
+        axis.axhline(0.5, color=INK, ls="--", lw=1)
+        axis.set_xscale("log")
+        axis.xaxis.set_minor_locator(NullLocator())
+        axis.set_xticks(doses, [f"{dose:g}" for dose in doses])
+        axis.set_title(setting(pools[0].where), fontsize="small")
+    figure.supxlabel(r"$|\gamma|/\sigma$ set to", fontsize="medium")
+    figure.supylabel("AUC of the attack", fontsize="medium")
+    return signed(figure, profile)
+
+
+def _grid(
+    rows: int, columns: int, *, width: float = 1.0, height: float = 2.9
+) -> tuple[Figure, np.ndarray]:
+    return plt.subplots(
+        rows,
+        columns,
+        figsize=(WIDTH * width, 0.8 + height * rows),
+        squeeze=False,
+        layout="constrained",
+    )
