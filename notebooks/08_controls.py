@@ -41,7 +41,7 @@
 # ## Parameters
 #
 # A setting is a combination of `dataset`, `arch` and `noise_rate`. The shadow models of the parameters from
-# `pool_dataset` to `outlier_rate` are those of [chapter 3](03_membership_inference.ipynb).
+# `pool_dataset` to `outlier_rate` are the LeNets of [chapter 3](03_membership_inference.ipynb).
 
 # %% tags=["parameters"]
 profile = "quick"  # name of the set of parameters that this run started from

@@ -95,9 +95,9 @@ def test_split_and_its_reading(outcomes):
     free = outcomes[outcomes.series == dose.FREE]
     spread = outcomes.copy()  # seeds differ in what is left over, or its interval has no width
     spread.loc[free.index, "corrupted"] *= free.achieved ** (0.05 * (free.seed - 1))
-    assert "so the parts may add up" in dose_tables.reading(spread)
+    assert "do not show that the parts fail to add up" in dose_tables.reading(spread)
     other = dose.outcomes(series(held_power=1.0, free_power=1.5, moved=-0.5))
-    assert "do not add up" in dose_tables.reading(other)
+    assert "so the parts do not add up" in dose_tables.reading(other)
 
 
 def test_nothing_to_split():

@@ -277,6 +277,11 @@ SHADOWS = SHARED | {
     "outlier_rate": [0.0, 0.05],
     "n_models": 6,
     "norm": "group",
+    "only": ["*/*/*/*"],
+    "deep_pool_size": 150,
+    "deep_eval_size": 50,
+    "deep_epochs": 6,
+    "deep_batch_size": 8,
 }
 
 
@@ -307,8 +312,21 @@ def test_arms_of_a_shadow_model_stand_side_by_side_and_differ_by_their_norm_alon
 def test_no_field_of_a_shadow_model_is_left_to_its_default():
     assert without_penalty(ShadowConfig) == {*experiments.OF_SHADOWS, *SETTING, "model", "norm"}
     for config in attacked():
-        shared = {name: getattr(config, name) for name in experiments.OF_SHADOWS}
-        assert shared == {name: SHADOWS[name] for name in experiments.OF_SHADOWS}
+        of_lenet = config.arch == "lenet"
+        for name in experiments.OF_SHADOWS:
+            deep = not of_lenet and name in experiments.POOL_SIZES
+            assert getattr(config, name) == SHADOWS["deep_" + name if deep else name]
+
+
+def test_only_chooses_among_the_pools():
+    found = attacked(only=["mnist/lenet/*/*", "cifar10/resnet8/flip/0"])
+    assert {(c.dataset, c.arch, c.noise_rate) for c in found} == {
+        ("mnist", "lenet", 0.0),
+        ("mnist", "lenet", 0.05),
+        ("cifar10", "resnet8", 0.0),
+    }
+    with pytest.raises(BadInput, match=r"No combination of .*outlier_rate=.* is among only="):
+        attacked(only=["*/*/*/0.01"])
 
 
 def test_more_shadow_models_keep_the_runs_of_fewer():

@@ -73,11 +73,10 @@ def test_what_is_spent_is_what_was_asked_for_nearly(epsilon):
     assert epsilon - 0.01 <= found <= epsilon
 
 
-def test_less_epsilon_more_epochs_and_larger_batches_need_more_noise():
-    given = {"epsilon": 8.0, "delta": 1e-3, "rate": 1 / 3, "steps": 6}
-    base = private.noise_multiplier(**given)
-    for change in ({"epsilon": 2.0}, {"delta": 1e-6}, {"rate": 0.5}, {"steps": 60}):
-        assert private.noise_multiplier(**given | change) > base
+def test_less_epsilon_and_more_steps_need_more_noise():
+    base = private.noise_multiplier(8.0, 1e-3, 1 / 3, 6)
+    assert private.noise_multiplier(2.0, 1e-3, 1 / 3, 6) > base
+    assert private.noise_multiplier(8.0, 1e-3, 1 / 3, 18) > base
 
 
 def test_more_steps_spend_more():

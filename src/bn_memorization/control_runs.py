@@ -88,10 +88,11 @@ def batch_sizes(parameters: Mapping[str, object]) -> list[TrainConfig]:
 
 
 def claim_pools(parameters: Mapping[str, object]) -> list[ShadowConfig]:
-    """Return the shadow models of chapter 3: with the same parameters, the same records."""
+    """Return the LeNets among chapter 3's shadow models: with the same parameters, its records."""
     pool = ("dataset", "epochs", "eval_size", "batch_size")
     own = {name: parameters[f"pool_{name}"] for name in pool}
-    return membership({**parameters, **own, "norm": TREATED, "corruption": [FLIP]})
+    own |= {"arch": ["lenet"], "corruption": [FLIP], "only": ["*/*/*/*"]}
+    return membership({**parameters, **own, "norm": TREATED})
 
 
 def small_pools(parameters: Mapping[str, object]) -> list[ShadowConfig]:

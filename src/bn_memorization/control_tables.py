@@ -59,7 +59,7 @@ def clear(shares: pd.DataFrame) -> str:
     for quantity, part in shares.groupby("quantity", sort=False):
         settings = part.groupby("matching", sort=False)
         held = [key for key, of in settings if all(gap.low > 0 for gap in of["gap"])]
-        parts.append(f"{quantity}: {_joined(held) or 'none'}")
+        parts.append(f"{quantity}: {', '.join(held) or 'none'}")
     return (
         "The interval lies above zero in every setting under these matchings. "
         f"{'; '.join(part[0].upper() + part[1:] for part in parts)}."

@@ -146,7 +146,7 @@ def _told(gap: Gap) -> str:
 
 def _adds_up(rest: Gap) -> str:
     if rest.low <= 0 <= rest.high:
-        return "the interval holds zero, so the parts may add up."
+        return "the interval holds zero, so these seeds do not show that the parts fail to add up."
     return "the interval leaves zero out, so the parts do not add up: the two doses differ in more."
 
 
@@ -196,7 +196,8 @@ def answer(
         f"which corrupted samples are fitted goes with γ/σ to the power of "
         f"{report.span(exponent.evidence, UNIT)} ({_word(exponent)}; steeper than proportional: "
         f"{_word(square)}). {distance(exponent)} That power minus the one for clean samples is "
-        f"{report.span(selects.evidence, UNIT)} ({_word(selects)}). Without holding the weights "
+        f"{report.span(selects.evidence, UNIT)} ({_word(selects)}). {met(outcomes)} Without "
+        f"holding the weights "
         f"the power is {loose}, of which the change of the effective learning rate "
         f"would give {rate.replace('-', report.MINUS)} alone. The AUC of membership inference at "
         f"the highest dose minus that at the lowest is {report.span(attacked.evidence, 'AUC')} "

@@ -26,19 +26,8 @@ SHARED = (
     "weight_decay",
 )
 SIZES = ("train_size", "eval_size", "epochs", "batch_size")
-OF_SHADOWS = (
-    "source",
-    "pool_size",
-    "eval_size",
-    "seed",
-    "epochs",
-    "moments",
-    "batch_size",
-    "optimizer",
-    "lr",
-    "momentum",
-    "weight_decay",
-)
+POOL_SIZES = ("pool_size", "eval_size", "epochs", "batch_size")
+OF_SHADOWS = (*SHARED, "seed", "moments", *POOL_SIZES)
 
 
 def pairs(settings: Iterable[tuple], parameters: Mapping[str, object]) -> list[TrainConfig]:
@@ -50,14 +39,18 @@ def pairs(settings: Iterable[tuple], parameters: Mapping[str, object]) -> list[T
     shared = {name: parameters[name] for name in SHARED}
     configs = []
     for setting, seed in product(settings, range(parameters["seeds"])):
-        of_setting = dict(zip(SETTING, setting, strict=True))
-        prefix = "" if of_setting["arch"] == "lenet" else "deep_"
-        size = {name: parameters[prefix + name] for name in SIZES}
+        of_setting = _sized(setting, parameters, SIZES)
         configs += [
-            TrainConfig(**of_setting, **size, **shared, seed=seed, norm=norm)
+            TrainConfig(**of_setting, **shared, seed=seed, norm=norm)
             for norm in (parameters["norm"], PLAIN)
         ]
     return configs
+
+
+def _sized(setting: tuple, parameters: Mapping[str, object], sizes: Iterable[str]) -> dict:
+    named = dict(zip(SETTING, setting, strict=True))
+    prefix = "" if named["arch"] == "lenet" else "deep_"
+    return named | {name: parameters[prefix + name] for name in sizes}
 
 
 def corruptions(parameters: Mapping[str, object], only: str = "only") -> list[TrainConfig]:
@@ -65,18 +58,22 @@ def corruptions(parameters: Mapping[str, object], only: str = "only") -> list[Tr
 
     Raises BadInput when none of the combinations is allowed.
     """
-    settings = [
+    return pairs(_allowed(SETTING, parameters, only), parameters)
+
+
+def _allowed(names: Iterable[str], parameters: Mapping[str, object], only: str) -> list[tuple]:
+    found = [
         setting
-        for setting in product(*(parameters[name] for name in SETTING))
+        for setting in product(*(parameters[name] for name in names))
         if any(_allows(pattern, setting) for pattern in parameters[only])
     ]
-    if not settings:
-        asked = ", ".join(f"{name}={parameters[name]}" for name in SETTING)
+    if not found:
+        asked = ", ".join(f"{name}={parameters[name]}" for name in names)
         raise BadInput(
             f"No combination of {asked} is among {only}={parameters[only]}. Set {only}=*/*/*/* "
             "for all combinations, or name the ones to run."
         )
-    return pairs(settings, parameters)
+    return found
 
 
 def _allows(pattern: str, setting: tuple) -> bool:
@@ -88,8 +85,9 @@ def _allows(pattern: str, setting: tuple) -> bool:
 def membership(parameters: Mapping[str, object]) -> list[ShadowConfig]:
     """Return both arms of every shadow model: `norm` and plain, side by side.
 
-    Raises BadInput for a number of models that the attack cannot use, or when no share of outliers
-    is one that a claim is about.
+    Of all combinations those that a pattern in `only` allows; sizes as in `pairs`. Raises BadInput
+    for a number of models that the attack cannot use, when no share of outliers is one that a claim
+    is about, or when no combination is allowed.
     """
     check_pairs(parameters["n_models"], least=LEAST_MODELS)
     rates = parameters["outlier_rate"]
@@ -99,14 +97,15 @@ def membership(parameters: Mapping[str, object]) -> list[ShadowConfig]:
             "Give at least one of these; others may stand beside it."
         )
     kinds = parameters["corruption"]
+    names = ("dataset", "arch", "corruption", "outlier_rate")
     grid = [
         where
-        for where in product(parameters["dataset"], parameters["arch"], kinds, rates)
+        for where in _allowed(names, parameters, "only")
         if where[-1] or where[-2] == kinds[0]  # without outliers all kinds are one
     ]
-    shared = {name: parameters[name] for name in OF_SHADOWS}
+    shared = {name: parameters[name] for name in (*SHARED, "seed", "moments")}
     return [
-        ShadowConfig(**dict(zip(SETTING, where, strict=True)), **shared, norm=norm, model=model)
+        ShadowConfig(**_sized(where, parameters, POOL_SIZES), **shared, norm=norm, model=model)
         for where, model in product(grid, range(parameters["n_models"]))
         for norm in (parameters["norm"], PLAIN)
     ]

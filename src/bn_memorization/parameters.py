@@ -29,7 +29,8 @@ _NOISE_RATE = Number(float, 0, 0.5, open_least=True)
 _DOTTED = Text(r"[^\W\d]\w*(\.[^\W\d]\w*)+", "a dotted name such as package.module.factory")
 _FILE = Text(r"\S(.*\S)?", "the name of a file or folder")
 _SETTING = Pattern(
-    "data set/architecture/corruption/share", (_DATASET, _ARCH, _CORRUPTION, _NOISE_RATE)
+    "data set/architecture/corruption/share",
+    (_DATASET, _ARCH, _CORRUPTION, Number(float, 0, 0.5)),
 )
 
 VOCABULARY: dict[str, Number | Choice | ListOf | Text] = {
@@ -52,6 +53,7 @@ VOCABULARY: dict[str, Number | Choice | ListOf | Text] = {
     "seed": Number(int, 0, 2**31 - 1),
     "epochs": Number(int, 1, 10_000),
     "deep_train_size": Number(int, 100, 60_000),
+    "deep_pool_size": Number(int, 100, 60_000),
     "deep_eval_size": Number(int, 100, 60_000),
     "deep_epochs": Number(int, 1, 10_000),
     "deep_batch_size": Number(int, 2, 60_000),
