@@ -529,7 +529,19 @@ TOLD = {
 }
 
 # The control that says whether a claim of the paper is still true where it is not trivially so.
-MATCHED: dict[str, str] = {}
+MATCHED = {
+    "forced_final": "matched_loss",
+    "forced_loss": "matched_corrupted_loss",
+    "gradient_norm": "matched_gradient",
+    "membership_clean": "matched_attack_clean",
+    "membership_1": "matched_attack_1",
+    "membership_5": "matched_attack_5",
+    "growth_factor": "growth_exact",
+    "ratio_above_one": "invariant_ratio_grows",
+    "feedback": "feedback_special",
+    "penalty": "penalty_held",
+    "penalty_cost": "penalty_held_cost",
+}
 
 
 def told(key: str, word: str) -> str:

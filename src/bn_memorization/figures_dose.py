@@ -4,7 +4,13 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator, NullLocator, PercentFormatter, StrMethodFormatter
+from matplotlib.ticker import (
+    LogLocator,
+    MaxNLocator,
+    NullLocator,
+    PercentFormatter,
+    StrMethodFormatter,
+)
 
 from bn_memorization.config import SETTING
 from bn_memorization.dose import FITTED, FREE, HELD, RATE
@@ -63,8 +69,10 @@ def response(outcomes: pd.DataFrame, lr: float, profile: str) -> Figure:
                 label="no penalty",
             )  # fmt: skip
             _guides(axis, part[part.series.isin(LOOKS)], subset)
-            axis.set_title(SUBSET_NAMES[subset], fontsize="small")
-        row[0].set_ylabel(setting(dict(zip(SETTING, values, strict=True))), fontsize="small")
+            shown = pd.concat([part[part.series.isin(LOOKS)], natural])[subset]
+            axis.set_ylim(shown.min() / 1.4, shown.max() * 1.4)
+            where = setting(dict(zip(SETTING, values, strict=True)))
+            axis.set_title(f"{where}\n{SUBSET_NAMES[subset]}", fontsize="small")
     handles, labels = axes[0, 0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside upper center", ncols=3, fontsize="small")
     figure.supxlabel(r"$|\gamma|/\sigma$ achieved", fontsize="medium")
@@ -89,12 +97,14 @@ def _guides(axis: plt.Axes, part: pd.DataFrame, subset: str) -> None:
     """Draw lines of slopes 1 and 2 through the middle of the data, on logarithmic axes."""
     x = np.array([part.achieved.min(), part.achieved.max()])
     middle = np.exp(np.log(part[["achieved", subset]]).mean())
-    low, high = part[subset].min() / 1.4, part[subset].max() * 1.4
     for power, style in ((1, ":"), (SQUARE, "--")):
         y = middle[subset] * (x / middle.achieved) ** power
         axis.plot(x, y, color="0.6", ls=style, lw=1, zorder=0, label=f"slope {power:g}")
-    axis.set(xscale="log", yscale="log", ylim=(low, high))
+    axis.set(xscale="log", yscale="log")
     axis.xaxis.set_minor_locator(NullLocator())
+    axis.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axis.yaxis.set_minor_locator(NullLocator())
+    axis.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
     axis.set_xticks(sorted(part.dose.unique()))
     axis.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
 
