@@ -152,7 +152,7 @@ def test_a_planted_outlier_gains_nothing_in_a_fully_connected_layer(trained):
         x[0] = far * torch.ones(20)
         frame = corrections(network, x, y)
         found.append(frame.correction[0])
-    assert found[0] > 0.2
+    assert found[0] > 0.1
     assert found[2] < 1e-3
     assert frame.room[0] < 1e-2
     assert frame.correction[1:].median() > 0.2
