@@ -41,8 +41,9 @@ Markdown(scoreboard.summary(results))
 # ## The claims
 #
 # The last column asks more than the paper does. At fixed epochs a network without normalization may just be
-# earlier on the same path; a claim survives if what it says is still true where that is ruled out, or, for a
-# claim that compares no arms, in the control that could explain it away.
+# earlier on the same path; a claim survives if what it says is still true where that is ruled out. For the
+# penalty, it survives if it still works where growing weights cannot meet it. In brackets stands the
+# setting in which this was asked: fewer than those of the claim.
 
 # %% tags=["remove-input"]
 scoreboard.overview(results)
@@ -87,3 +88,6 @@ scoreboard.settings(shipped) if shipped else Markdown("None so far.")
 #   and no setting reproduces the claim.
 # - **not testable at this scale**: fewer trained models than the claim asks for.
 # - **not run in this build**: the parameters leave out the setting that the claim is about.
+#
+# Of a control the same verdicts are told as *holds*, *holds in part* and *not shown*. *Not shown* is no proof of
+# the opposite: the interval in the table of settings says how much is left open.

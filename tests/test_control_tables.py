@@ -56,7 +56,7 @@ def test_verdicts_are_told_as_those_of_controls():
     ]
     head, *rows = cells(control_tables.verdicts(found, "smoke"))
     assert [row[-1] for row in rows] == [
-        *("holds", "holds in part", "does not hold", "not testable at this scale")
+        *("holds", "holds in part", "not shown", "not testable at this scale")
     ]
     at = head.index("holds above")
     assert [row[at] for row in rows] == ["+0.0 points", *["+4.0 points"] * 2, "+0.0 points"]
@@ -122,7 +122,7 @@ def test_the_answer_says_each_gap_with_its_word():
     text = spaced(control_tables.answer(fixed, found)).replace("−", "-")
     assert "is +50.0 points. It is +20.0 points with a learning rate tuned" in text
     assert "tuned for each arm (holds), +10.0 points at equal clean training loss (holds in" in text
-    assert "-10.0 points at equal test accuracy (does not hold) and +0.0 points after" in text
+    assert "-10.0 points at equal test accuracy (not shown) and +0.0 points after" in text
     assert "That of group norm is +25.0 points to the plain network (holds)." in text
     assert "AUC" not in text
     assert "Cliff" not in text

@@ -127,7 +127,7 @@ def test_controls_in_one_table(outcomes, by_dose):
     more = outcomes.assign(clean=outcomes.clean * outcomes.achieved**0.5)
     table = dose_tables.controls(verdicts(more, by_dose)[:3], "smoke")
     assert table["holds above"].tolist() == ["+0.00", "+1.00", "+0.00"]
-    assert table.verdict.tolist() == ["holds", "holds", "does not hold"]
+    assert table.verdict.tolist() == ["holds", "holds", "not shown"]
     assert set(table.profile) == {"smoke"}
 
 

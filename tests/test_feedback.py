@@ -179,8 +179,8 @@ def test_the_answer_says_what_the_evidence_says():
             (CONTROLS["feedback_special"], [-0.1, -0.1, -0.1], [-0.3, -0.3, -0.3]),
         ]
     )
-    text = feedback.answer(share, direction, special, "does not hold").replace("−", "-")
+    text = feedback.answer(share, direction, special, "not shown").replace("−", "-")
     assert "take 4.00 to 6.00 times their share of the gradient of γ (reproduced)" in text
-    assert "weights is -0.30 to -0.10 (γ's is the larger one: does not hold)" in text
+    assert "weights is -0.30 to -0.10 (γ's is the larger one: not shown)" in text
     assert "-0.20 at a third, 0.30 at the end (partly)" in text
     assert math.isfinite(share.evidence[0].low)

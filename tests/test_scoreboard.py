@@ -97,17 +97,20 @@ def controlled(monkeypatch):
 
 def test_a_claim_survives_as_its_control_says(controlled):
     final, loss = CLAIMS["forced_final"], CLAIMS["forced_loss"]
-    assert scoreboard.survives(loss, RESULTS) == ("not asked", None)
-    assert scoreboard.survives(final, RESULTS) == ("not run in this build", "08_c")
-    for made, said in [
-        ((REPRODUCED,), "yes"),
-        ((NOT,), "no"),
-        ((REPRODUCED, NOT), "in part"),
-        ((UNTESTED,), "not testable at this scale"),
+    assert scoreboard.survives(loss, RESULTS) == "not asked"
+    assert rows_of(RESULTS)[loss.statement][5] == "not asked"
+    assert scoreboard.survives(final, RESULTS) == "not run in this build"
+    assert rows_of(RESULTS)[final.statement][5] == "[not run in this build](08_c.ipynb)"
+    mnist, cifar = "MNIST, LeNet, 5 % flipped", "CIFAR-10, LeNet, 5 % flipped"
+    for made, said, where in [
+        ((REPRODUCED,), "yes", mnist),
+        ((NOT,), "not shown", cifar),
+        ((REPRODUCED, NOT), "in part", f"{mnist}; {cifar}"),
+        ((UNTESTED,), "not testable at this scale", mnist),
     ]:
         results = RESULTS | {"a": found("a", verdict(*made))}
-        assert scoreboard.survives(final, results) == (said, "08_c")
-        assert rows_of(results)[final.statement][5] == f"[{said}](08_c.ipynb)"
+        assert scoreboard.survives(final, results) == said
+        assert rows_of(results)[final.statement][5] == f"[{said}](08_c.ipynb) ({where})"
 
 
 def test_summary_counts_what_survives(controlled):
@@ -116,10 +119,18 @@ def test_summary_counts_what_survives(controlled):
     assert numbers_in(told.replace(":", " ")) == [2, 1, 0, 1]
 
 
+def test_a_control_on_no_claim_has_no_number(monkeypatch):
+    alone = {"c": replace(CLAIMS["forced_final"], key="c", number=0, title="Alone")}
+    monkeypatch.setattr(scoreboard, "CONTROLS", alone)
+    assert scoreboard.controls({}).data.splitlines()[2].startswith("| none |")
+    _, row = cells(scoreboard.settings([found("c", verdict(NOT))]))
+    assert row[0] == "Alone"
+
+
 def test_controls_have_a_table_of_their_own_and_words_of_their_own(controlled):
     lines = scoreboard.controls(RESULTS | {"a": found("a", verdict(NOT))}).data.splitlines()
     assert len(lines) == 4
-    assert lines[2].endswith("| [does not hold](08_c.ipynb) |")
+    assert lines[2].endswith("| [not shown](08_c.ipynb) |")
     assert lines[3].endswith("| [not run in this build](08_c.ipynb) |")
 
 

@@ -90,9 +90,9 @@ def test_the_answer_says_what_each_control_found():
     assert "In 1 setting the AUC of the attack against BN" in text
     assert "is +4.0 points as chapter 3 attacks" in text
     assert "+2.0 points (holds) with networks queried in training mode" in text
-    assert "-2.0 points (does not hold) with half as many shadow models" in text
+    assert "-2.0 points (not shown) with half as many shadow models" in text
     assert "+0.2 points (holds in part) with six views" in text
-    assert "move it by +3.0 points (does not hold)" in text
+    assert "move it by +3.0 points (not shown)" in text
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 """Our own controls: statements that decide how a claim of the paper is to be read.
 
-They are declared like the paper's claims, before any run, and judged in the same way; `number` says
-which claim of the paper a control bears on.
+They are declared and judged like the paper's claims, and these modules read no result; pilot runs
+had been seen when some were written. `number` says which claim of the paper a control bears on.
 """
 
 from bn_memorization.declared_attack import ATTACK
@@ -15,11 +15,12 @@ CONTROLS = MATCHING | ATTACK | MECHANISM
 TOLD = {
     REPRODUCED: "holds",
     PARTLY: "holds in part",
-    NOT_REPRODUCED: "does not hold",
+    NOT_REPRODUCED: "not shown",
     NOT_TESTABLE: NOT_TESTABLE,
 }
 
-# The control that says whether a claim of the paper is still true where it is not trivially so.
+# The control that says whether a claim of the paper is still true where both arms are equally far,
+# or, for the penalty, where it cannot be met by growing weights.
 MATCHED = {
     "forced_final": "matched_loss",
     "forced_loss": "matched_corrupted_loss",
@@ -27,9 +28,6 @@ MATCHED = {
     "membership_clean": "matched_attack_clean",
     "membership_1": "matched_attack_1",
     "membership_5": "matched_attack_5",
-    "growth_factor": "growth_exact",
-    "ratio_above_one": "invariant_ratio_grows",
-    "feedback": "feedback_special",
     "penalty": "penalty_held",
     "penalty_cost": "penalty_held_cost",
 }

@@ -18,7 +18,8 @@ class Claim:
 
     It holds where `quantity` lies `direction` ("above" or "below") `threshold`, in `unit`, over at
     least `least_n` units. `chapter` is the notebook that tests it. `number` is that of the claim of
-    arXiv:2605.24420 that it states, or, for one of our own controls, that it bears on.
+    arXiv:2605.24420 that it states, or, for one of our own controls, that it bears on; 0 for
+    one that bears on none.
     """
 
     key: str

@@ -21,7 +21,12 @@ from bn_memorization.report import between, number, readable, setting
 
 NOT_RUN = "not run in this build"
 NOT_ASKED = "not asked"
-SURVIVES = {REPRODUCED: "yes", PARTLY: "in part", NOT_REPRODUCED: "no", NOT_TESTABLE: NOT_TESTABLE}
+SURVIVES = {
+    REPRODUCED: "yes",
+    PARTLY: "in part",
+    NOT_REPRODUCED: "not shown",
+    NOT_TESTABLE: NOT_TESTABLE,
+}
 IDENTITY = "growth_factor"  # an equation, true or false as algebra: it says nothing about training
 _HEAD = ("measured here", "holds if", "verdict")
 BAR = r"\|"  # a bar within a cell of a Markdown table
@@ -63,12 +68,13 @@ def summary(results: Results) -> str:
     untestable = sum(w == NOT_TESTABLE for w in tested)
     if untestable:
         text += f" {untestable} cannot be tested at the scale of this build."
-    answers = [survives(claim, results)[0] for claim in claims]
+    answers = [survives(claim, results) for claim in claims]
     asked = [answer for answer in answers if answer in SURVIVES.values() and answer != NOT_TESTABLE]
     if asked:
+        yes, part, no = (asked.count(said) for said in ("yes", "in part", "not shown"))
         text += (
-            f" {len(asked)} of them were also put to a control: {asked.count('yes')} survive it, "
-            f"{asked.count('in part')} in part, {asked.count('no')} do not."
+            f" {len(asked)} were also asked where both arms are equally far: {yes} survive that, "
+            f"{part} in part, and for {no} it is not shown."
         )
     if IDENTITY in results:
         identity = word(CLAIMS[IDENTITY], results)
@@ -76,22 +82,28 @@ def summary(results: Results) -> str:
     return text
 
 
-def survives(claim: Claim, results: Results) -> tuple[str, str | None]:
-    """Return whether a claim holds in the comparison that its control makes, and that chapter."""
-    control = CONTROLS.get(MATCHED.get(claim.key, ""))
+def survives(claim: Claim, results: Results) -> str:
+    """Return whether a claim holds in the comparison that its control makes."""
+    control = MATCHED.get(claim.key)
     if control is None:
-        return NOT_ASKED, None
-    if control.key not in results:
-        return NOT_RUN, control.chapter
-    return SURVIVES[results[control.key]["word"]], control.chapter
+        return NOT_ASKED
+    return SURVIVES[results[control]["word"]] if control in results else NOT_RUN
+
+
+def _survival(claim: Claim, results: Results) -> str:
+    """Return the same as a table's cell: linked, with the settings that were matched."""
+    control = CONTROLS.get(MATCHED.get(claim.key, ""))
+    answer = survives(claim, results)
+    if control is None:
+        return answer
+    rows = results.get(control.key, {"rows": []})["rows"]
+    where = "; ".join(setting(row["where"]) for row in rows)
+    return f"[{answer}]({control.chapter}.ipynb)" + (f" ({where})" if where else "")
 
 
 def overview(results: Results) -> Markdown:
     """Return the table of the paper's claims: statement, measure, threshold, verdict, control."""
-    rows = []
-    for claim in CLAIMS.values():
-        answer, page = survives(claim, results)
-        rows.append([*_cells(claim, results), f"[{answer}]({page}.ipynb)" if page else answer])
+    rows = [[*_cells(claim, results), _survival(claim, results)] for claim in CLAIMS.values()]
     return _markdown(["claim", "the claim, in our words", *_HEAD, "survives matching?"], rows)
 
 
@@ -103,7 +115,8 @@ def controls(results: Results) -> Markdown:
 
 def _cells(claim: Claim, results: Results) -> list[str]:
     verdict = f"[{word(claim, results)}]({claim.chapter}.ipynb)"
-    return [str(claim.number), claim.statement, claim.quantity, _holds_if(claim), verdict]
+    number = str(claim.number) if claim.number else "none"
+    return [number, claim.statement, claim.quantity, _holds_if(claim), verdict]
 
 
 def _markdown(head: list[str], rows: Iterable[list[str]]) -> Markdown:
@@ -130,7 +143,7 @@ def settings(verdicts: Iterable[dict]) -> Styler:
             continue
         rows += [
             {
-                "claim": f"{claim.number}. {claim.title}",
+                "claim": f"{claim.number}. {claim.title}" if claim.number else claim.title,
                 "setting": setting(row["where"]),
                 "effect": number(row["estimate"], claim.unit),
                 "interval": between(row["low"], row["high"], claim.unit),
