@@ -49,10 +49,10 @@ dataset = ["mnist"]  # one or more data sets
 arch = ["lenet"]  # one or more networks, with every norm
 noise_rate = [0.05]  # shares of the training labels that are flipped
 source = "embedded"  # embedded: the part in this repository; auto: the full sets
-train_size = 1000  # training images a model, drawn anew by each seed
-eval_size = 300  # clean and test images that each curve is measured on
+train_size = 800  # training images a model, drawn anew by each seed
+eval_size = 200  # clean and test images that each curve is measured on
 epochs = 8  # passes over the training images, of all but the long runs
-longer = 5  # how many times as long the long runs are
+longer = 4  # how many times as long the long runs are
 batch_size = 32  # images a step
 seeds = 3  # models of each kind
 optimizer = "sgd"  # sgd or adam
@@ -60,8 +60,8 @@ lr = 0.02  # learning rate, the same for all arms but where it is tuned
 rival_lr = [0.005, 0.05]  # learning rates to choose from beside it
 momentum = 0.9  # of sgd
 weight_decay = 0.0  # added to the gradient, times the weight
-norms = ["batch_fixed_gamma", "batch_cut", "affine", "group", "layer"]  # beside BN and plain
-batch_sizes = [16, 256]  # images a step, beside batch_size
+norms = ["batch_fixed_gamma", "batch_cut", "affine", "group"]  # beside BN and plain
+batch_sizes = [16, 64]  # images a step, beside batch_size
 pool_dataset = ["fashion_mnist"]  # of the shadow models of chapter 3
 pool_size = 1000  # images; each model trains on a random half of them
 pool_eval_size = 500  # test images that accuracy is measured on
@@ -71,9 +71,8 @@ moments = 10  # times during training that the models are attacked
 n_models = 12  # models a pool and arm, each attacked in turn; even, at least 6
 outlier_rate = [0.0, 0.01, 0.05]  # shares of the pool that are flipped
 seed = 0  # of all pools
-small_pool_size = 400  # images of the small pools, which every norm is attacked on
-small_models = 6  # models a small pool and norm
-small_moments = 2  # times that they are attacked in `epochs` epochs
+small_pool_size = 300  # images of the small pools, which every norm is attacked on
+small_models = 8  # models a small pool and norm
 
 
 # %% [markdown]

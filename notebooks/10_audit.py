@@ -77,6 +77,7 @@ shown = 16  # images shown, those with the largest gradients
 from IPython.display import Markdown
 
 from bn_memorization import audit, audit_runs, figures, figures_audit, report, runs
+from bn_memorization import audit_sentences as told
 from bn_memorization import audit_tables as tables
 from bn_memorization.parameters import assigned
 
@@ -87,7 +88,7 @@ shadows = runs.run_all(configs)
 pool = audit_runs.images(configs[0])
 saved = audit_runs.saved(parameters, pool)
 audited = audit.stack(shadows)
-verdicts = audit.verdicts(audited, tables.where(configs[0]))
+verdicts = audit.verdicts(audited, told.where(configs[0]))
 tables.given(configs[0], pool, saved, profile)
 
 # %% [markdown]
@@ -101,7 +102,7 @@ tables.given(configs[0], pool, saved, profile)
 # paper it is above one in most channels of trained networks. Scaling the weights before a channel changes it
 # and no output ([chapter 5](05_gamma_sigma.ipynb)), so it describes a network and does not convict it.
 
-# %% mystnb={"figure": {"caption": "The ratio of scale to standard deviation of every batch normalization channel after training. Dots: channels of the shadow models; bars: a layer's median; crosses: the saved network, if one was given. Dashed: one.", "name": "fig-audit-ratios"}, "image": {"alt": "Dots for channels on a logarithmic axis, one column for each batch normalization layer, with a bar at each layer's median and a dashed line at one."}}
+# %% mystnb={"figure": {"caption": "The ratio of scale to standard deviation of every batch normalization channel after training. Dots: channels of the shadow models; bars: a layer's median; crosses: the saved network, if one was given. Dashed: one. Where a layer has more dots than the axis says, every k-th in order of size is drawn, and of its crosses likewise; medians are of all.", "name": "fig-audit-ratios"}, "image": {"alt": "Dots for channels on a logarithmic axis, one column for each batch normalization layer, with a bar at each layer's median and a dashed line at one."}}
 figures_audit.ratios(audited, None if saved is None else saved.ratio, profile)
 
 # %%
@@ -119,9 +120,9 @@ tables.ratios(audited, saved, list(names), profile)
 # poorly: a rare image, a hard one, or one with a wrong label.
 
 # %% tags=["remove-input"]
-Markdown(f"{tables.how_measured(audited)} {tables.planted(audited, verdicts)} Profile: {profile}.")
+Markdown(f"{told.how_measured(audited)} {told.planted(audited, verdicts)} Profile: {profile}.")
 
-# %% mystnb={"figure": {"caption": "Share of images whose gradient norm, in running mode after training, is below a value, all shadow models together. Labels flipped on purpose have a line of their own, if there are any.", "name": "fig-audit-norms"}, "image": {"alt": "Cumulative curves of gradient norms on a logarithmic axis: one for members, one for members with planted wrong labels, one for images that were not trained on."}}
+# %% mystnb={"figure": {"caption": "Share of images whose gradient norm, in running mode after training, is below a value, all shadow models together. Members with labels flipped on purpose have a line of their own, if there are any; other images with such labels are left out.", "name": "fig-audit-norms"}, "image": {"alt": "Cumulative curves of gradient norms on a logarithmic axis: one for members, one for members with planted wrong labels, one for images that were not trained on."}}
 figures_audit.norms(audited, profile)
 
 # %% [markdown]
@@ -148,8 +149,12 @@ tables.largest(pool, audited, place, rows, profile)
 # LiRA, online with pooled variance, attacks each shadow model in turn, with the other pairs as its shadows
 # ([chapter 3](03_membership_inference.ipynb) has the details). Here membership is known. The answer is about
 # networks of this kind, trained with these settings on that many images.
+#
+# Members and others are told apart among the images with the label that they came with. Labels flipped on purpose are
+# no part of the question and easier to tell, so they are left out; the shadow models have trained on them all the same,
+# and the AUC with them stands beside.
 
-# %% mystnb={"figure": {"caption": "Members found against others called members, by the likelihood-ratio attack. Thin: each shadow model attacked; thick: their mean; dashed: the saved network, if one and its members were given. Dotted: guessing.", "name": "fig-audit-attack"}, "image": {"alt": "ROC curves on logarithmic axes: a thin line for each shadow model and a thick one for their mean, above a dotted line for guessing."}}
+# %% mystnb={"figure": {"caption": "Members found against others called members, by the likelihood-ratio attack, without labels flipped on purpose. Thin: each shadow model attacked; thick: their mean; dashed: the saved network, if one and its members were given. Dotted: guessing.", "name": "fig-audit-attack"}, "image": {"alt": "ROC curves on logarithmic axes: a thin line for each shadow model and a thick one for their mean, above a dotted line for guessing."}}
 own = saved and audit.of_saved(audited, saved.phi, pool.member)
 figures_audit.attack(audited, own, profile)
 
@@ -157,19 +162,21 @@ figures_audit.attack(audited, own, profile)
 tables.leakage(audited, profile)
 
 # %% tags=["remove-input"]
-Markdown(f"{tables.saved_attack(audited, pool, saved)} Profile: {profile}.")
+Markdown(f"{told.saved_attack(audited, pool, saved)} Profile: {profile}.")
 
 # %% [markdown]
 # ## The verdict on one page
 
 # %% tags=["remove-input"]
-Markdown(f"{tables.page(audited, pool, saved, verdicts)}\n\nProfile: {profile}.")
+Markdown(f"{told.page(audited, pool, saved, verdicts)}\n\nProfile: {profile}.")
 
 # %% [markdown]
-# The intervals below are over complementary pairs of attacked models. Points of AUC above guessing, first of the
-# attack, then of the gradient norm for labels flipped on purpose, if there are any.
+# The two controls bear on no claim of the paper. Their intervals are over complementary pairs of attacked models, cut
+# where no AUC and no share can lie. Points of AUC above guessing, first of the attack, then of the gradient norm for
+# labels flipped on purpose, if there are any. The second speaks of networks that have not fitted all labels; where they
+# have, it has no verdict.
 
-# %% mystnb={"figure": {"caption": "AUC above one half, in points, with 95 % t intervals over complementary pairs of shadow models: the attack, and the gradient norm for labels flipped on purpose where there are any. Dashed: guessing.", "name": "fig-audit-verdicts"}, "image": {"alt": "Interval plots of AUC above guessing in points, a panel for the attack and one for planted labels, with a dashed line at zero."}}
+# %% mystnb={"figure": {"caption": "AUC above one half, in points, with 95 % t intervals over complementary pairs of shadow models, cut at what an AUC can be: the attack, and the gradient norm for labels flipped on purpose where there are any. Dashed: guessing.", "name": "fig-audit-verdicts"}, "image": {"alt": "Interval plots of AUC above guessing in points, a panel for the attack and one for planted labels, with a dashed line at zero."}}
 figures.forest(verdicts, [100] * len(verdicts), tables.units(verdicts), profile)
 
 # %%
@@ -186,7 +193,7 @@ tables.verdicts(verdicts, profile)
 #   the attack can tell the sources apart and not membership. Marks of members are taken on trust.
 # - **A network that has fitted everything.** Once every label is fitted, gradients are small for all, and the
 #   wrong labels may no longer stand out. The default images and passes were chosen after a pilot on CIFAR-10 had
-#   shown just that: the verdict on planted labels holds where a network has not fitted them all.
+#   shown just that, so the control on planted labels asks only of networks that have not fitted all labels.
 # - **Too few steps.** In evaluation mode a network divides by running statistics. After a handful of steps these
 #   have not settled, and margins and gradients say little. The accuracies in the table show it.
 # - **One set of images.** The interval covers halves and initial weights, not other images.
@@ -217,7 +224,7 @@ tables.verdicts(verdicts, profile)
 # [How to rerun a chapter](../rerunning.md) says where the page appears and what it costs.
 
 # %% tags=["remove-cell"]
-report.publish(verdicts, tables.answer(configs[0], audited, verdicts), profile)
+report.publish(verdicts, told.answer(configs[0], audited, verdicts), profile)
 
 # %% [markdown]
 # ## How this page was made

@@ -13,11 +13,33 @@ from torch import nn
 from torch.nn import functional as F
 
 from bn_memorization.audit import Audited
+from bn_memorization.audit_input import Images
+from bn_memorization.audit_runs import AuditConfig, Saved
 from bn_memorization.masks import paired_masks
 
 NET, PLAIN, GROUPED = "made_audit.net", "made_audit.plain", "made_audit.grouped"
 CLASSES, SIZE = 3, 8
 NOT_A_FUNCTION = 5
+NO_RATIO = {"ratio": np.zeros((8, 0)), "bn_layer": np.zeros(0, int)}  # of `audited`
+CONFIG = AuditConfig(
+    factory="package.module.make",
+    code_sha256="0123456789abcdef",
+    versions="",
+    model=0,
+    images="mine.npz",
+    pool_size=80,
+    image_size=0,
+    num_classes=0,
+    scaling="unit",
+    planted_rate=0.1,
+    seed=0,
+    epochs=1,
+    batch_size=2,
+    optimizer="sgd",
+    lr=0.1,
+    momentum=0.0,
+    weight_decay=0.0,
+)
 
 
 def net(num_classes: int) -> nn.Module:
@@ -199,3 +221,23 @@ def audited(shift: float = 1.0, pull: float = 1.0, **changes) -> Audited:
         "fast": True,
     }
     return Audited(**values | changes)
+
+
+def images(
+    member: np.ndarray | None = None,
+    names: tuple[str, ...] | None = None,
+    classes: tuple[str, ...] = ("a", "b", "c"),
+) -> Images:
+    """Return the 80 images of `audited`."""
+    x = arrays(80)["x"]
+    names = names or tuple(f"row {row}" for row in range(80))
+    return Images(x, np.arange(80) % 3, names, classes, member, 100)
+
+
+def saved(shift: float = 0.0, member: np.ndarray | None = None) -> Saved:
+    """Return what a network says of them whose margins of members are `shift` higher."""
+    rng = np.random.default_rng(2)
+    made = audited(shift=3.0)
+    moved = 0 if member is None else shift * member
+    phi = made.phi.mean(axis=0) - 1.5 + rng.normal(size=80) + moved
+    return Saved(phi, rng.random(80), np.full(6, 2.0))

@@ -6,7 +6,7 @@ from scipy import stats as scipy_stats
 from bn_memorization import audit
 from bn_memorization.audit_runs import AuditConfig, AuditShadow
 from bn_memorization.judging import NOT_TESTABLE, REPRODUCED
-from bn_memorization.stats import auc
+from bn_memorization.stats import auc, mean_interval, tpr_at_fpr
 
 WHERE = {"network": "net", "images": "made up"}
 
@@ -64,6 +64,52 @@ def test_the_attack_finds_a_shift_and_nothing_without_one():
     assert abs(audit.attack_aucs(null).mean() - 0.5) < reach
 
 
+def test_planted_labels_do_not_count_for_the_attack():
+    """Planted labels alone are told apart: nothing is found but with them."""
+    made = audited(shift=0.0)
+    leaky = audited(phi=made.phi + 20.0 * (made.keep & made.planted))
+    reach = audit.by_chance(leaky.keep[0][leaky.own])
+    assert abs(audit.attack_aucs(leaky).mean() - 0.5) < reach
+    assert audit.attack_aucs_with_planted(leaky).mean() > audit.attack_aucs(leaky).mean() + 0.02
+    own = audit.pair_aucs(
+        leaky.score()[:, leaky.own], leaky.keep[:, leaky.own], np.ones((8, 72), bool)
+    )
+    np.testing.assert_array_equal(audit.attack_aucs(leaky), own)
+    verdict, _ = audit.verdicts(leaky, WHERE)
+    assert verdict.evidence[0].estimate == pytest.approx(own.mean() - 0.5)
+    none = audited(planted=np.zeros(80, bool))
+    np.testing.assert_array_equal(audit.attack_aucs(none), audit.attack_aucs_with_planted(none))
+
+
+def test_intervals_are_cut_at_what_an_auc_can_be():
+    gap = audit.within(np.array([1.0, 0.6, 1.0]))
+    assert gap.estimate == pytest.approx(2.6 / 3)
+    assert gap.high == 1.0
+    assert gap.low == pytest.approx(mean_interval([1.0, 0.6, 1.0]).low)
+    assert audit.within(np.array([0.0, 0.4, 0.0])).low == 0.0
+    assert np.isnan(audit.within(np.array([0.7])).low)
+
+
+def test_a_verdict_s_interval_ends_where_an_auc_does():
+    norm = np.ones((8, 80))
+    made = audited(norm=norm)
+    norm = norm + 1.0 * made.planted
+    norm[0] = norm[1] = 1.0  # one pair that is told nothing, and three that are told all
+    planted = audit.verdicts(audited(norm=norm), WHERE)[1]
+    assert planted.evidence[0].estimate == pytest.approx(0.375)
+    assert planted.evidence[0].high == pytest.approx(0.5)
+
+
+def test_where_all_labels_are_fitted_the_planted_ones_have_no_verdict():
+    made = audited()
+    right = made.keep.copy()
+    assert audit.all_fitted(audited(correct=right))
+    assert [v.claim.key for v in audit.verdicts(audited(correct=right), WHERE)] == ["audit_attack"]
+    right[tuple(np.argwhere(made.keep)[0])] = False
+    assert not audit.all_fitted(audited(correct=right))
+    assert len(audit.verdicts(audited(correct=right), WHERE)) == 2
+
+
 def test_planted_labels_are_looked_for_among_members_alone():
     assert audit.planted_aucs(audited(pull=4.0)).mean() > 0.95
     assert abs(audit.planted_aucs(audited(pull=0.0)).mean() - 0.5) < 0.2
@@ -109,6 +155,14 @@ def test_accuracy_of_members_and_others():
 def test_a_rate_that_the_others_do_not_resolve_is_none():
     assert audit.tpr(audited(), 0.1) > 0
     assert audit.tpr(audited(), 0.001) is None
+
+
+def test_planted_labels_do_not_count_among_the_members_found():
+    made = audited(shift=0.0)
+    leaky = audited(phi=made.phi + 20.0 * (made.keep & made.planted))
+    own, keep = leaky.score()[:, leaky.own], leaky.keep[:, leaky.own]
+    wanted = np.mean([tpr_at_fpr(*both, 0.1) for both in zip(own, keep, strict=True)])
+    assert audit.tpr(leaky, 0.1) == pytest.approx(wanted)
 
 
 def test_share_above_one_by_hand():

@@ -74,12 +74,12 @@ def test_the_pools_of_the_claims_are_chapter_3s(profile):
 
 
 def test_small_pools_have_every_norm_and_the_arms_for_longer():
-    given = parameters(epochs=2, longer=3, small_moments=1, norms=["group"])
+    given = parameters(epochs=2, longer=3, norms=["group"])
     configs = control_runs.small_pools(given)
     assert {c.model for c in configs} == set(range(given["small_models"]))
     ends = {(c.norm, c.epochs, c.moments) for c in configs}
-    assert ends == {("batch", 6, 3), ("none", 6, 3), ("group", 2, 1)}
-    assert all(2 in c.looks for c in configs)  # all norms are attacked after as many epochs
+    assert ends == {("batch", 6, 6), ("none", 6, 6), ("group", 2, 2)}
+    assert all(c.looks == list(range(c.epochs + 1)) for c in configs)  # after every epoch
 
 
 def test_all_configs_are_of_a_kind_that_can_be_run():

@@ -44,6 +44,7 @@ def test_a_layer_of_many_channels_is_thinned():
     axis = figures_audit.ratios(audited(ratio=ratio, bn_layer=layer), None, "smoke").axes[0]
     dots = next(line for line in axis.get_lines() if line.get_marker() == ".")
     assert 0 < len(dots.get_ydata()) <= figures_audit.MOST_DOTS
+    assert f"at most {figures_audit.MOST_DOTS} dots" in axis.get_xlabel()
 
 
 def test_without_bn_the_picture_says_so():
@@ -57,6 +58,15 @@ def test_norms_have_a_line_for_planted_labels_if_there_are_any():
     found = lines(drawn(figures_audit.norms(none, "smoke")))
     assert list(found) == ["members (n = 320)", "not members (n = 320)"]
     assert found["members (n = 320)"].get_ydata()[-1] == 1
+
+
+def test_norms_leave_out_planted_labels_that_were_no_members():
+    made = audited()
+    found = lines(drawn(figures_audit.norms(made, "smoke")))
+    others = made.norm[~made.keep & ~made.planted]
+    np.testing.assert_array_equal(
+        found[f"not members (n = {others.size})"].get_xdata(), np.sort(others)
+    )
 
 
 def test_the_largest_are_drawn_in_order_and_planted_ones_framed():
@@ -78,4 +88,6 @@ def test_the_attack_has_a_line_a_model_and_one_for_a_saved_network():
     own = audit.of_saved(made, made.phi[0], member)
     figure = drawn(figures_audit.attack(made, own, "smoke"))
     assert "saved network" in lines(figure)
+    others = (~made.keep & ~made.planted).sum(axis=1)  # planted labels have no part in it
+    assert lines(figure)["guessing"].get_xdata()[0] == pytest.approx(1 / others.min())
     assert len(figure.axes[0].get_lines()) == 8 + 3

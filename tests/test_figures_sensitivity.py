@@ -10,6 +10,7 @@ from matplotlib.colors import to_hex
 from bn_memorization import figures, figures_sensitivity, sensitivity
 from bn_memorization import membership as mia
 from bn_memorization.figures import PLAIN_COLOR, TREATED_COLOR
+from bn_memorization.stats import Gap
 
 
 @pytest.fixture(autouse=True)
@@ -56,6 +57,16 @@ def test_auc_against_views_is_that_of_the_pools_either_way():
             np.testing.assert_allclose(
                 line.get_ydata(orig=False), [gap.estimate for gap in found.values()]
             )
+
+
+def test_no_bar_leaves_what_an_auc_can_be(monkeypatch):
+    wide = {6: Gap(0.9, 0.6, 1.2, 3), 8: Gap(0.1, -0.2, 0.4, 3)}
+    monkeypatch.setattr(sensitivity, "against_models", lambda pool: wide)
+    (axis,) = figures_sensitivity.against_models(pairs(0.05), "smoke").axes
+    for bars in axis.containers:
+        (segments,) = bars.lines[2]
+        ends = [tuple(segment[:, 1]) for segment in segments.get_segments()]
+        np.testing.assert_allclose(ends, [(0.6, 1.0), (0.0, 0.4)])
 
 
 def test_gaps_have_a_row_a_choice_in_their_order():

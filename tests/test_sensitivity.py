@@ -148,13 +148,62 @@ def test_shifts_by_hand():
     (item,) = sensitivity.shifts([(treated, plain)], choice)
     assert item.estimate == pytest.approx(0.2)
     reach = 4.302652729911275 * 0.1 / np.sqrt(3)  # t for 2 degrees of freedom
-    assert item.high - item.low == pytest.approx(2 * reach)
+    assert item.high == pytest.approx(0.2 + reach)
     assert item.n == 3
 
 
-def test_a_choice_that_changes_nothing_shifts_nothing():
-    (item,) = sensitivity.shifts(pairs(), sensitivity.as_declared)
+def test_changes_keep_the_sign_that_shifts_leave_out():
+    ((treated, plain),) = pairs()
+    moves = np.array([0.1, -0.3, -0.1])
+
+    def choice(pool):
+        return pool.aucs(mia.DECIDES) + (moves if pool.norm == "batch" else 0)
+
+    (item,) = sensitivity.changes([(treated, plain)], choice)
+    assert item.estimate == pytest.approx(-0.1)
+    reach = 4.302652729911275 * 0.2 / np.sqrt(3)
+    assert (item.low, item.high) == (pytest.approx(-0.1 - reach), pytest.approx(-0.1 + reach))
+    (size,) = sensitivity.shifts([(treated, plain)], choice)
+    assert size.estimate >= abs(item.estimate)
+    assert (item.n, item.interval, item.where) == (size.n, size.interval, size.where)
+
+
+def test_changes_are_the_difference_of_the_gaps():
+    arms = pairs(shifts=(0.0, 0.0, 15.0))
+    (item,) = sensitivity.changes(arms, sensitivity.through_float32)
+    (before,) = sensitivity.gaps(arms, sensitivity.as_declared)
+    (after,) = sensitivity.gaps(arms, sensitivity.through_float32)
+    assert item.estimate == pytest.approx(after.estimate - before.estimate)
+
+
+def test_no_interval_of_a_size_starts_below_zero():
+    ((treated, plain),) = pairs()
+
+    def choice(pool):
+        return pool.aucs(mia.DECIDES) + (np.array([0.0, 0.0, 0.3]) if pool.norm == "batch" else 0)
+
+    (item,) = sensitivity.shifts([(treated, plain)], choice)
+    uncut = mean_interval([0.0, 0.0, 0.3])
+    assert uncut.low < 0 == item.low
+    assert item.high == pytest.approx(uncut.high)
+
+
+@pytest.mark.parametrize("of", [sensitivity.shifts, sensitivity.changes])
+def test_a_choice_that_changes_nothing_shifts_nothing(of):
+    (item,) = of(pairs(), sensitivity.as_declared)
     assert (item.estimate, item.low, item.high) == (0, 0, 0)
+
+
+def test_means_over_sets_of_shadows_spread_less_than_one_run():
+    """Why the page says so of half of the models: over 20 pools of margins without membership."""
+    one_run, over_sets = [], []
+    for seed in range(20):
+        keep = paired_masks(24, 60, seed)
+        made = with_margins(calibration.margins(keep, 0.0, seed), keep)
+        over_sets.append(sensitivity.with_half(made).std(ddof=1))
+        few = replace(made, phi=made.phi[:, :12], phi_view=made.phi_view[:, :12], keep=keep[:12])
+        one_run.append(sensitivity.as_declared(few).std(ddof=1))
+    assert np.mean(over_sets) < np.mean(one_run)
 
 
 def test_a_ceiling_over_members_of_one_arm_shifts_the_gap():

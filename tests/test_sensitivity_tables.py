@@ -6,7 +6,7 @@ from made_shadows import both
 from bn_memorization import calibration, sensitivity
 from bn_memorization import membership as mia
 from bn_memorization import sensitivity_tables as tables
-from bn_memorization.control_claims import CONTROLS
+from bn_memorization.control_claims import CONTROLS, told
 from bn_memorization.judging import Evidence, judge
 from bn_memorization.report import number
 
@@ -83,16 +83,48 @@ def evidence(middle):
     return Evidence({"dataset": "mnist"}, middle, middle - 0.005, middle + 0.005, 6, mia.INTERVAL)
 
 
+MIDDLES = {"mode": 0.02, "precision": 0.03, "models": -0.02, "queries": 0.002}
+
+
+def controls():
+    return [judge(CONTROLS[f"sensitivity_{k}"], [evidence(v)]) for k, v in MIDDLES.items()]
+
+
 def test_the_answer_says_what_each_control_found():
-    middles = {"mode": 0.02, "precision": 0.03, "models": -0.02, "queries": 0.002}
-    verdicts = [judge(CONTROLS[f"sensitivity_{k}"], [evidence(v)]) for k, v in middles.items()]
-    text = plain(tables.answer([evidence(0.04)], verdicts, "BN"))
+    mode, precision, models, queries = (told(v.claim.key, v.word) for v in controls())
+    assert len({mode, models, queries}) == 3
+    text = plain(tables.answer([evidence(0.04)], [evidence(-0.03)], controls(), "batch"))
     assert "In 1 setting the AUC of the attack against BN" in text
     assert "is +4.0 points as chapter 3 attacks" in text
-    assert "+2.0 points (holds) with networks queried in training mode" in text
-    assert "-2.0 points (not shown) with half as many shadow models" in text
-    assert "+0.2 points (holds in part) with six views" in text
-    assert "move it by +3.0 points (not shown)" in text
+    assert f"+2.0 points ({mode}) with networks queried in training mode" in text
+    assert f"-2.0 points ({models}) with half of the models, the attacked pair included" in text
+    assert f"+0.2 points ({queries}) with six views" in text
+    assert "move it by -3.0 points, and in a pair of models by a size of" in text
+    assert f"by a size of 3.0 points ({precision})." in text
+
+
+def test_where_bn_has_no_part_no_verdict_is_told():
+    text = plain(tables.answer([evidence(0.04)], [evidence(-0.03)], controls(), "group"))
+    assert "against group norm" in text
+    assert "(" not in text
+    mode, precision, *_ = controls()
+    for norm, shown_ in (("batch", True), ("group", False)):
+        for table in (
+            tables.control(mode, "smoke", norm),
+            tables.sizes(precision, [evidence(-0.03)], "smoke", norm),
+        ):
+            text = table.to_html()
+            assert ("verdict" in text) == shown_
+            assert any(told(v.claim.key, v.word) in text for v in (mode, precision)) == shown_
+
+
+def test_a_size_has_no_sign_and_the_change_beside_it_has_one():
+    _, precision, *_ = controls()
+    (row,) = shown(tables.sizes(precision, [evidence(-0.03)], "smoke", "batch"))
+    assert plain(row["size of the change"]) == "3.0 points"
+    assert plain(row[f"interval ({mia.INTERVAL})"]) == "2.5 to 3.5 points"
+    assert plain(row["change of the gap"]) == "-3.0 points (-3.5 to -2.5 points)"
+    assert row["n"] == 6
 
 
 @pytest.mark.parametrize(
@@ -101,6 +133,7 @@ def test_the_answer_says_what_each_control_found():
         lambda: tables.choices(pairs(), WAYS, "quick"),
         lambda: tables.ceiling(pairs(), "quick"),
         lambda: tables.views(pairs(), "quick"),
+        lambda: tables.sizes(controls()[1], [evidence(-0.03)], "quick", "batch"),
         lambda: tables.known(6, 8, 40, 0.6, 0, "quick"),
     ],
 )

@@ -6,7 +6,7 @@ the AUCs of a pair are averaged first.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -40,6 +40,11 @@ class Audited:
     def score(self) -> np.ndarray:
         """Return the deciding attack's scores, LiRA online with pooled variance, [M, N]."""
         return lira.online(self.phi, self.keep)
+
+    @property
+    def own(self) -> np.ndarray:
+        """The images with the label that they came with, bool[N]: all but the planted ones."""
+        return ~self.planted
 
 
 def stack(shadows: Sequence[AuditShadow]) -> Audited:
@@ -77,8 +82,20 @@ def pair_aucs(score: np.ndarray, truth: np.ndarray, among: np.ndarray) -> np.nda
 
 
 def attack_aucs(audited: Audited) -> np.ndarray:
-    """Return how well members are told from the others, an AUC a pair, [P]."""
-    return pair_aucs(audited.score(), audited.keep, np.ones_like(audited.keep))
+    """Return how well members are told from the others, an AUC a pair, [P].
+
+    Scored among the images as they came: who was given a wrong label on purpose is easier to tell.
+    """
+    return _attack_aucs(audited, audited.own)
+
+
+def attack_aucs_with_planted(audited: Audited) -> np.ndarray:
+    """Return the same scored among all images, planted labels with them, [P]."""
+    return _attack_aucs(audited, np.ones_like(audited.own))
+
+
+def _attack_aucs(audited: Audited, among: np.ndarray) -> np.ndarray:
+    return pair_aucs(audited.score(), audited.keep, np.broadcast_to(among, audited.keep.shape))
 
 
 def planted_aucs(audited: Audited) -> np.ndarray:
@@ -87,26 +104,43 @@ def planted_aucs(audited: Audited) -> np.ndarray:
     return pair_aucs(audited.norm, planted, audited.keep)
 
 
+def all_fitted(audited: Audited) -> bool:
+    """Return whether every shadow model predicts the label of each of its members."""
+    return bool(audited.correct[audited.keep].all())
+
+
+def within(values: np.ndarray) -> Gap:
+    """Return the mean of AUCs or shares with its t interval, cut at 0 and 1: none lies beyond."""
+    gap = mean_interval(values)
+    low, high = np.clip([gap.low, gap.high], 0.0, 1.0)  # NaN stays NaN
+    return replace(gap, low=float(low), high=float(high))
+
+
 def verdicts(audited: Audited, where: dict[str, object]) -> list[Verdict]:
-    """Return the verdicts of the audit's controls; without planted labels that one has none."""
+    """Return the verdicts of the audit's controls.
+
+    That on planted labels has none without any, and where all labels are fitted: it is not about
+    that.
+    """
+    aucs = {"audit_attack": attack_aucs(audited)}
+    if not all_fitted(audited):
+        aucs["audit_planted"] = planted_aucs(audited)
     found = []
-    for key, aucs in (
-        ("audit_attack", attack_aucs(audited)),
-        ("audit_planted", planted_aucs(audited)),
-    ):
-        if len(aucs):
-            gap = mean_interval(aucs - GUESS)
-            item = Evidence(where, gap.estimate, gap.low, gap.high, gap.n, INTERVAL)
-            found.append(judge(CONTROLS[key], [item]))
+    for key, values in aucs.items():
+        if len(values):
+            gap = within(values)
+            ends = (end - GUESS for end in (gap.estimate, gap.low, gap.high))
+            found.append(judge(CONTROLS[key], [Evidence(where, *ends, gap.n, INTERVAL)]))
     return found
 
 
 def tpr(audited: Audited, fpr: float) -> float | None:
     """Return the share of members found at a false-positive rate, mean over models.
 
-    None where a model has too few non-members to resolve it.
+    Among the images as they came. None where a model has too few non-members to resolve it.
     """
-    found = [tpr_at_fpr(*both, fpr) for both in zip(audited.score(), audited.keep, strict=True)]
+    score, keep = audited.score()[:, audited.own], audited.keep[:, audited.own]
+    found = [tpr_at_fpr(*both, fpr) for both in zip(score, keep, strict=True)]
     return None if None in found else float(np.mean(found))
 
 
@@ -118,7 +152,7 @@ def accuracy(audited: Audited, members: bool) -> float:
 def share_above_one(audited: Audited) -> Gap:
     """Return the share of BN channels with gamma/sigma above 1, over pairs of shadow models."""
     share = (audited.ratio > 1).mean(axis=1)
-    return mean_interval(share.reshape(-1, 2).mean(axis=1))
+    return within(share.reshape(-1, 2).mean(axis=1))
 
 
 def layers(ratio: np.ndarray, bn_layer: np.ndarray, names: Sequence[str]) -> pd.DataFrame:

@@ -1,7 +1,6 @@
-"""An audit for readers: its tables, and the sentences that say what they mean."""
+"""An audit for readers: its tables."""
 
-from collections.abc import Callable, Sequence
-from pathlib import PurePath
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
@@ -12,34 +11,12 @@ from bn_memorization import audit
 from bn_memorization.audit import Audited
 from bn_memorization.audit_input import Images
 from bn_memorization.audit_runs import AuditConfig, Saved
+from bn_memorization.audit_sentences import ATTACK, NO_BN, PLANTED, percent
 from bn_memorization.control_claims import told
-from bn_memorization.judging import NOT_TESTABLE, PARTLY, REPRODUCED, Verdict
-from bn_memorization.report import NO_BREAK, between, count, number, readable
-from bn_memorization.stats import auc
+from bn_memorization.judging import Verdict
+from bn_memorization.report import between, number, readable
 
 FPR = 0.01
-ATTACK, PLANTED = "audit_attack", "audit_planted"
-NO_BN = (
-    "The network has no batch normalization layer with gamma and running statistics, so there is "
-    "no γ/σ to report. The other parts of the audit do not need one."
-)
-_LEAKS = {
-    REPRODUCED: "Trained so, such a network gives its members away",
-    PARTLY: "Trained so, such a network may give its members away; the interval reaches guessing",
-    NOT_TESTABLE: "Too few shadow models to decide whether members are given away",
-}
-_NO_LEAK = "No leak was found with this budget, which does not show that there is none"
-
-
-def percent(share: float) -> str:
-    """Return a share as text, in percent."""
-    return f"{100 * share:.0f}{NO_BREAK}%"
-
-
-def where(config: AuditConfig) -> dict[str, str]:
-    """Return the setting that the audit's verdicts are about, its names cut to their ends."""
-    images = PurePath(config.images).name or config.images
-    return {"network": ".".join(config.factory.split(".")[-2:]), "images": images}
 
 
 def given(config: AuditConfig, images: Images, saved: Saved | None, profile: str) -> Styler:
@@ -110,12 +87,17 @@ def largest(
 
 
 def leakage(audited: Audited, profile: str) -> Styler:
-    """Return how the shadow models give their members away, a row a number."""
-    aucs = audit.attack_aucs(audited)
+    """Return how the shadow models tell of their members, a row a number.
+
+    The attack is scored among the images as they came; accuracies are of the label in training.
+    """
+    aucs, everyone = audit.attack_aucs(audited), audit.attack_aucs_with_planted(audited)
     found = audit.tpr(audited, FPR)
+    beside = {"AUC of LiRA, planted labels among them": f"{everyone.mean():.3f}"}
     rows = {
         "AUC of LiRA, mean over pairs": f"{aucs.mean():.3f}",
         "AUC of LiRA, lowest and highest pair": f"{aucs.min():.3f} and {aucs.max():.3f}",
+        **(beside if audited.planted.any() else {}),
         f"members found at {percent(FPR)} false positives": (
             "not resolvable" if found is None else percent(found)
         ),
@@ -124,69 +106,6 @@ def leakage(audited: Audited, profile: str) -> Styler:
     }
     table = pd.DataFrame({"over shadow models": rows.keys(), "value": rows.values()})
     return readable(table.assign(profile=profile))
-
-
-def how_measured(audited: Audited) -> str:
-    """Return a sentence on how the gradient norms were found."""
-    if audited.fast:
-        return "The norms come from one pass for many images: every layer has a rule for that."
-    return (
-        "A layer of this network has no rule for norms of many images in one pass, so each image "
-        "had a pass of its own, which is slower and gives the same numbers."
-    )
-
-
-def planted(audited: Audited, found: Sequence[Verdict]) -> str:
-    """Return a sentence on the labels that were flipped on purpose."""
-    number = int(audited.planted.sum())
-    if not number:
-        return "No label was flipped on purpose (planted_rate is 0), so nothing checks the list."
-    told = f"{count(number, 'label')} of {len(audited.planted)} were flipped on purpose."
-    verdict = _of(found, PLANTED)
-    if verdict is None:
-        return f"{told} Too few are among the members of each model to check the list."
-    return (
-        f"{told} Among the members, their gradients are larger than another member's with a chance "
-        f"of {_auc(verdict)}."
-    )
-
-
-def saved_attack(audited: Audited, images: Images, saved: Saved | None) -> str:
-    """Return what the attack finds on the reader's own network, or why there is no answer."""
-    kind = "a network of this kind, trained so, gives away."
-    if saved is None:
-        return (
-            "No saved network was given (weights is none), so the shadow models alone are "
-            f"attacked. They say how much {kind}"
-        )
-    found = audit.of_saved(audited, saved.phi, images.member)
-    if found is None:
-        return (
-            "Nothing tells the images that the saved network was trained on from others, so an "
-            "attack on it cannot be scored. An array named member in the .npz file would; the "
-            f"shadow models say how much {kind}"
-        )
-    score, member = found
-    value, reach = auc(score, member), audit.by_chance(member)
-    low, high = audit.GUESS - reach, audit.GUESS + reach
-    beyond = "inside" if low <= value <= high else "outside"
-    return (
-        f"The attack on the saved network has an AUC of {value:.2f} over "
-        f"{count(len(member), 'image')}. An attack that finds nothing stays within {low:.2f} and "
-        f"{high:.2f} for 95 % of images so marked: this one is {beyond}."
-    )
-
-
-def page(audited: Audited, images: Images, saved: Saved | None, found: Sequence[Verdict]) -> str:
-    """Return the verdict on one page: a question and what was found, one under the other."""
-    above = _above(audited, saved) if audited.bn_layer.size else NO_BN
-    answers = {
-        "How many channels have γ/σ above 1?": above,
-        "Are wrong labels among the largest gradients?": planted(audited, found),
-        "Does such a network give its members away?": leaks(found),
-        "Does the saved network?": saved_attack(audited, images, saved),
-    }
-    return "\n".join(f"- **{question}** {finding}" for question, finding in answers.items())
 
 
 def verdicts(found: Sequence[Verdict], profile: str) -> Styler:
@@ -211,40 +130,3 @@ def units(found: Sequence[Verdict]) -> list[str]:
     """Return what the axes of the verdicts' picture show, short enough to stand side by side."""
     short = {ATTACK: "attack (points)", PLANTED: "planted (points)"}
     return [short[verdict.claim.key] for verdict in found]
-
-
-def leaks(found: Sequence[Verdict]) -> str:
-    """Return a sentence on the attack's verdict."""
-    verdict = _of(found, ATTACK)
-    return f"{_LEAKS.get(verdict.word, _NO_LEAK)}: AUC of LiRA {_auc(verdict)}."
-
-
-def answer(config: AuditConfig, audited: Audited, found: Sequence[Verdict]) -> str:
-    """Return the chapter's answer in plain text."""
-    models, n = audited.keep.shape
-    return (
-        f"Audited: {where(config)['network']}, {models} shadow models on halves of {n} "
-        f"images. {leaks(found)} {planted(audited, found)}"
-    )
-
-
-def _of(found: Sequence[Verdict], key: str) -> Verdict | None:
-    return next((verdict for verdict in found if verdict.claim.key == key), None)
-
-
-def _auc(verdict: Verdict) -> str:
-    (item,) = verdict.evidence
-    ends = (audit.GUESS + value for value in (item.estimate, item.low, item.high))
-    return _interval(*ends, item.n, "{:.2f}".format)
-
-
-def _above(audited: Audited, saved: Saved | None) -> str:
-    gap = audit.share_above_one(audited)
-    told = f"{_interval(gap.estimate, gap.low, gap.high, gap.n, percent)} in the shadow models"
-    own = "" if saved is None else f", {percent((saved.ratio > 1).mean())} in the saved network"
-    return f"{told}{own}."
-
-
-def _interval(estimate: float, low: float, high: float, n: int, text: Callable) -> str:
-    low, high = max(low, 0.0), min(high, 1.0)  # no share and no AUC lies beyond
-    return f"{text(estimate)} ({text(low)} to {text(high)}, 95 % t over {count(n, 'pair')})"

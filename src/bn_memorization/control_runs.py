@@ -98,11 +98,11 @@ def claim_pools(parameters: Mapping[str, object]) -> list[ShadowConfig]:
 def small_pools(parameters: Mapping[str, object]) -> list[ShadowConfig]:
     """Return shadow models with every norm on a small pool of every setting.
 
-    Those of the two arms are `longer` times as long as the others, and are attacked as much more
-    often. Raises BadInput for a number of models that the attack cannot use.
+    All are attacked after every epoch. Those of the two arms are `longer` times as long as the
+    others. Raises BadInput for a number of models that the attack cannot use.
     """
     check_pairs(parameters["small_models"], least=LEAST_MODELS)
-    short = {"epochs": parameters["epochs"], "moments": parameters["small_moments"]}
+    short = dict.fromkeys(("epochs", "moments"), parameters["epochs"])
     long = {name: value * parameters["longer"] for name, value in short.items()}
     shared = {name: parameters[name] for name in (*SHARED, "eval_size", "seed")}
     shared |= {"pool_size": parameters["small_pool_size"], "corruption": FLIP}

@@ -37,10 +37,10 @@ ATTACK = declare(
         key="sensitivity_models",
         number=3,
         title="Attack: number of shadow models",
-        statement="Membership inference is stronger against BN with half as many shadow models, "
-        "too.",
-        quantity="AUC of LiRA (online, pooled variance), BN minus plain, with half of the models "
-        "but at least 6",
+        statement="Membership inference is stronger against BN with half of the models, the "
+        "attacked pair included, too.",
+        quantity="AUC of LiRA (online, pooled variance), BN minus plain, with half of the models, "
+        "the attacked pair included, but at least 6; a pair's AUC is its mean over several sets",
         unit="AUC",
         direction="above",
         threshold=0.0,
@@ -113,10 +113,10 @@ ATTACK = declare(
     ),
     Claim(
         key="audit_planted",
-        number=2,
+        number=0,
         title="Audit: planted wrong labels have large gradients",
-        statement="In the audited kind of network, wrong labels planted among the members have "
-        "larger gradients than the other members.",
+        statement="In the audited kind of network, where not all labels are fitted, wrong labels "
+        "planted among the members have larger gradients than the other members.",
         quantity="AUC of the gradient norm (running mode, end of training) of planted wrong labels "
         "among the members of a shadow model, minus one half",
         unit="AUC",
@@ -127,11 +127,12 @@ ATTACK = declare(
     ),
     Claim(
         key="audit_attack",
-        number=3,
-        title="Audit: members are found",
-        statement="The audited kind of network gives away its members.",
+        number=0,
+        title="Audit: members are told from others",
+        statement="Members of the audited kind of network are told from other images better than "
+        "by guessing.",
         quantity="AUC of LiRA (online, pooled variance) on shadow models of the audited network, "
-        "minus one half",
+        "among images with the label that they came with, minus one half",
         unit="AUC",
         direction="above",
         threshold=0.0,

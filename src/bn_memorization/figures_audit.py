@@ -53,7 +53,10 @@ def ratios(audited: Audited, saved: np.ndarray | None, profile: str) -> Figure:
     axis.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5), numticks=12))
     axis.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
     axis.yaxis.set_minor_locator(NullLocator())
-    axis.set(xlabel="BN layer, from the input", ylabel=r"$|\gamma|/\sigma$ of a channel")
+    axis.set(
+        xlabel=f"BN layer, from the input (at most {MOST_DOTS} dots each)",
+        ylabel=r"$|\gamma|/\sigma$ of a channel",
+    )
     return signed(figure, profile)
 
 
@@ -65,8 +68,8 @@ def _places(layer: int, count: int) -> np.ndarray:
 def norms(audited: Audited, profile: str) -> Figure:
     """Draw the share of images below each gradient norm, all models together, on a log axis.
 
-    A line for the members with the label that they have, for those with a planted label, if there
-    are any, and for the other images.
+    A line for the members with the label that they came with, for those with a planted label, if
+    there are any, and for the other images, without those with a planted label.
     """
     figure, axis = plt.subplots(figsize=(WIDTH, 3.2), layout="constrained")
     groups = {
@@ -106,14 +109,14 @@ def _plain(text: str, most: int = 14) -> str:
 def attack(audited: Audited, saved: tuple[np.ndarray, np.ndarray] | None, profile: str) -> Figure:
     """Draw the attack's ROC curves on log axes: thin for each shadow model, thick for their mean.
 
-    `saved` holds the scores and marks of the reader's own network; its curve is dashed. The dotted
-    line is guessing.
+    Planted labels have no part in them. `saved` holds the scores and marks of the reader's own
+    network; its curve is dashed. The dotted line is guessing.
     """
     figure, axis = plt.subplots(figsize=(5.2, 4.4), layout="constrained")
-    lowest = 1 / (~audited.keep).sum(axis=1).min()
+    score, keep = audited.score()[:, audited.own], audited.keep[:, audited.own]
+    lowest = 1 / (~keep).sum(axis=1).min()
     grid = np.geomspace(lowest, 1, 200)
-    pairs = zip(audited.score(), audited.keep, strict=True)
-    curves = [_on(grid, *both) for both in pairs]
+    curves = [_on(grid, *both) for both in zip(score, keep, strict=True)]
     floor = lowest / 10  # zero has no place on a log axis
     for curve in curves:
         axis.step(grid, np.maximum(curve, floor), color=TREATED_COLOR, lw=0.6, alpha=0.4)

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 import matplotlib.pyplot as plt
+import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
@@ -19,10 +20,19 @@ from bn_memorization.stats import Gap
 def _curve(axis: plt.Axes, pool: Pool, found: Mapping[int, Gap], words: str, **style) -> None:
     """Draw AUCs with their intervals in the color of the arm."""
     middle = [gap.estimate for gap in found.values()]
-    reach = [gap.high - gap.estimate for gap in found.values()]
+    # An interval of Student's t can reach beyond what an AUC can be.
+    below = [gap.estimate - np.maximum(gap.low, 0.0) for gap in found.values()]
+    above = [np.minimum(gap.high, 1.0) - gap.estimate for gap in found.values()]
     label = f"{name(pool.norm)}{words} (n = {len(pool.keep) // 2} pairs)"
     axis.errorbar(
-        list(found), middle, reach, color=color(pool.norm), ms=4, capsize=2, label=label, **style
+        list(found),
+        middle,
+        [below, above],
+        color=color(pool.norm),
+        ms=4,
+        capsize=2,
+        label=label,
+        **style,
     )
 
 

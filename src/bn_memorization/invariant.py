@@ -1,8 +1,8 @@
 """rho = |gamma| |w| / sigma: gamma/sigma in a form that no rescaling of the weights moves.
 
 |w| is the l2 norm of the weights before a BN channel. Multiplying them by c multiplies sigma by c
-too (but for eps), so that rho stays while gamma/sigma is divided by c. `invariant_theory` proves it
-and what a step has to do with it.
+too (but for eps), so that rho stays while gamma/sigma is divided by c. `invariant_theory` derives
+this with eps left aside, and what it means for a step at fixed statistics.
 """
 
 import copy

@@ -78,7 +78,6 @@ VOCABULARY: dict[str, Number | Choice | ListOf | Text] = {
     "pool_eval_size": Number(int, 100, 60_000),
     "pool_batch_size": Number(int, 2, 60_000),
     "small_pool_size": Number(int, 100, 60_000),
-    "small_moments": Number(int, 1, 100),
     "small_models": Number(int, lira.LEAST_MODELS, 10_000),
     # The accountant is exact to 0.01, which is much below 0.1, and overflows at a large epsilon.
     "epsilon": ListOf(Number(float, 0.1, 20)),

@@ -1,9 +1,9 @@
 """The penalty on gamma/sigma with the weights before BN held at their norms.
 
 With |w| held, gamma/sigma and the invariant rho = gamma |w| / sigma differ by a constant of each
-channel: then the penalty is one on rho, and cannot be met by letting |w| grow, which would also
-lower the effective learning rate. Gains and costs are those of `tradeoff`, each side against its
-own runs without a penalty.
+channel: then the penalty is one on rho, and cannot be met by letting these |w| grow, which would
+also lower their effective learning rate. Gains and costs are those of `tradeoff`, each side against
+its own runs without a penalty; so the gains of the two sides are not compared.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,12 +17,16 @@ from bn_memorization import experiments, tradeoff
 from bn_memorization import tradeoff_tables as tables
 from bn_memorization.config import NO_PENALTY, SETTING, ModelConfig, TrainConfig
 from bn_memorization.control_claims import told
-from bn_memorization.judging import Evidence, Verdict
-from bn_memorization.report import between, number, readable, setting, span
+from bn_memorization.judging import Verdict
+from bn_memorization.report import MINUS, NO_BREAK, between, cell, number, readable, setting, span
+from bn_memorization.stats import paired_gap
 from bn_memorization.train import Run
+from bn_memorization.trained_invariant import quotient
 from bn_memorization.trained_ratios import ratios
 
 FREE, HELD = "free", "held"
+NOTHING = "none"  # in the column of penalties
+UNKNOWN = "not known here"
 
 
 def plan(parameters: Mapping[str, object]) -> list[TrainConfig | ModelConfig]:
@@ -52,8 +56,9 @@ def reached(runs: Iterable[Run]) -> pd.DataFrame:
     Columns: setting, penalty, weights (FREE or HELD), medians over channels of gamma/sigma, of
     rho, of |w| over its start and of the effective learning rate, |w|^-2, over its start; and
     through |w|: how much of what the penalty changed in log gamma/sigma, in the mean over channels
-    against the same side and seed without it, is minus the change of log |w|. NaN without penalty.
-    Raises ValueError where a penalized run has no twin without.
+    against the same side and seed without it, is minus the change of log |w|. That is a quotient of
+    means over seeds; NaN without penalty, and where what it changed is not clear of zero. Raises
+    ValueError where a penalized run has no twin without.
     """
     runs = list(runs)
     twins = {_twin(run.config): run for run in runs if run.config.penalty == NO_PENALTY}
@@ -61,16 +66,18 @@ def reached(runs: Iterable[Run]) -> pd.DataFrame:
     for run in runs:
         if _twin(run.config) not in twins:
             raise ValueError(f"{run.config.describe()} has no run without a penalty beside it.")
-        rows.append(_end(run, twins[_twin(run.config)]))
-    key = ["setting", "penalty", "weights"]
-    return pd.DataFrame(rows).groupby(key, sort=False).mean().reset_index()
+        rows.append(_end(run) | _fallen(run, twins[_twin(run.config)]))
+    grouped = pd.DataFrame(rows).groupby(["setting", "penalty", "weights"], sort=False)
+    through = [quotient(seeds["by size"], seeds.fell) for _, seeds in grouped]
+    frame = grouped.mean().drop(columns=["by size", "fell"])
+    return frame.assign(**{"through |w|": through}).reset_index()
 
 
 def _twin(config: TrainConfig) -> TrainConfig:
     return replace(config, penalty=NO_PENALTY, penalty_weight=0.0, penalty_target=1.0)
 
 
-def _end(run: Run, without: Run) -> dict[str, object]:
+def _end(run: Run) -> dict[str, object]:
     config = run.config
     ratio, size = ratios(run)[-1], run.arrays["weight_norm"].astype(float)
     own = np.isfinite(size[0])
@@ -78,23 +85,25 @@ def _end(run: Run, without: Run) -> dict[str, object]:
     method, strength = tradeoff.remedy(config, lr=config.lr, weight_decay=config.weight_decay)
     return {
         "setting": setting({name: getattr(config, name) for name in SETTING}),
-        "penalty": f"{method} {strength}" if strength else "none",
+        "penalty": _penalty(method, strength),
         "weights": HELD if config.hold_weights else FREE,
         "γ/σ": np.median(ratio[own]),
         "γ|w|/σ": np.median(ratio[own] * size[-1, own]),
         "|w|": np.median(growth),
         "effective rate": np.median(growth**-2),
-        "through |w|": _through_size(run, without),
     }
 
 
-def _through_size(run: Run, without: Run) -> float:
-    if run.config.penalty == NO_PENALTY:
-        return float("nan")
+def _penalty(method: str, strength: str) -> str:
+    return NOTHING if method == tradeoff.NOTHING else f"{method} {strength}"
+
+
+def _fallen(run: Run, without: Run) -> dict[str, float]:
+    """Return how far the penalty lowered log gamma/sigma, and how far by raising log |w|."""
     sizes = [one.arrays["weight_norm"][-1].astype(float) for one in (run, without)]
     own = np.isfinite(sizes[0])
     fell = np.log(ratios(without)[-1, own] / ratios(run)[-1, own]).mean()
-    return float(np.log(sizes[0][own] / sizes[1][own]).mean() / fell)
+    return {"fell": fell, "by size": np.log(sizes[0][own] / sizes[1][own]).mean()}
 
 
 def table(verdicts: Sequence[Verdict], profile: str) -> Styler:
@@ -123,61 +132,83 @@ def comparison(rows: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     )
 
 
-def apart(
-    outcomes: Mapping[str, pd.DataFrame], rows: Mapping[str, pd.DataFrame]
-) -> dict[str, list[Evidence]]:
-    """Return accuracy on corrupted samples with weights free minus held, paired by seed.
+def apart(outcomes: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """Return both sides under the same penalty, a row a setting and penalty, none among them.
 
-    Under "without": of the runs without a penalty; under "with": of the chosen rows. The gain with
-    weights free minus that with weights held is the first minus the second. `outcomes` and `rows`
-    are the two sides' tables of `tradeoff.outcomes` and `tradeoff.chosen`.
+    `outcomes` are the two sides' tables of `tradeoff.outcomes`. Columns: setting; penalty; the mean
+    accuracies on corrupted samples FREE and HELD; gap, low, high: the first minus the second,
+    paired by seed; the shares removed, free and held: gain over the same side's accuracy without a
+    penalty, a quotient of means over seeds, NaN without penalty; and n.
     """
-    without = {side: frame[frame.method == tradeoff.NOTHING] for side, frame in outcomes.items()}
-    return {
-        name: tradeoff.further(sides[FREE], sides[HELD], "corrupted")
-        for name, sides in {"without": without, "with": rows}.items()
-    }
-
-
-def split(gap: Mapping[str, Sequence[Evidence]]) -> str:
-    """Return a sentence on the two parts of the difference of the gains, from `apart`."""
-    one, two = (_spanned(gap[name]) for name in ("without", "with"))
-    return (
-        f"Without a penalty, accuracy on corrupted samples with weights free minus held is {one}; "
-        f"with the chosen penalty it is {two}. The difference of the gains is the first minus "
-        "the second."
+    key = [*SETTING, "method", "setting"]
+    both = outcomes[FREE].merge(
+        outcomes[HELD], on=[*key, "seed"], suffixes=(f" {FREE}", f" {HELD}"), validate="1:1"
+    )
+    return pd.DataFrame(
+        [
+            {"setting": setting(dict(zip(SETTING, values, strict=False)))}
+            | {"penalty": _penalty(*values[-2:])}
+            | _sides(seeds)
+            for values, seeds in both.groupby(key, sort=False)
+        ]
     )
 
 
-def _spanned(evidence: Sequence[Evidence]) -> str:
-    reach = [end for item in evidence for end in (item.low, item.high)]
-    interval = between(min(reach), max(reach), "accuracy")
-    return f"{span(evidence, 'accuracy')} (95 % t interval over seeds {interval})"
+def _sides(seeds: pd.DataFrame) -> dict[str, float]:
+    corrupted = {side: seeds[f"corrupted {side}"] for side in (FREE, HELD)}
+    gap = paired_gap(*corrupted.values())
+    found = {side: values.mean() for side, values in corrupted.items()}
+    found |= {"gap": gap.estimate, "low": gap.low, "high": gap.high}
+    penalized = (seeds.method != tradeoff.NOTHING).all()
+    for side in (FREE, HELD):
+        gain = seeds[f"gain {side}"]
+        share = quotient(gain, corrupted[side] + gain) if penalized else float("nan")
+        found[f"removed, {side}"] = share
+    return found | {"n": gap.n}
 
 
-def answer(
-    verdicts: Sequence[Verdict],
-    rows: Mapping[str, pd.DataFrame],
-    gap: Mapping[str, Sequence[Evidence]],
-    ends: pd.DataFrame,
-) -> str:
+def split(gap: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of `apart` as a table for readers; a share that is NaN stays blank."""
+    shown = gap[["setting", "penalty"]].copy()
+    for side in (FREE, HELD):
+        shown[f"corrupted, {side}"] = [cell(side, value) for value in gap[side]]
+    shown[f"{FREE}{NO_BREAK}{MINUS}{NO_BREAK}{HELD} (95 % t)"] = [
+        f"{number(row.gap, 'accuracy')} ({between(row.low, row.high, 'accuracy')})"
+        for row in gap.itertuples()
+    ]
+    for side in (FREE, HELD):
+        shares = gap[f"removed, {side}"]
+        shown[f"share removed, {side}"] = [_blank(share) for share in shares]
+    return shown.assign(n=gap.n)
+
+
+def _blank(share: float) -> str:
+    return "" if np.isnan(share) else number(share, "share")
+
+
+def answer(verdicts: Sequence[Verdict], gap: pd.DataFrame, ends: pd.DataFrame) -> str:
     """Return the answer of the second half in plain sentences.
 
-    `verdicts` are on the gain and the cost with weights held and on how much more is gained with
-    weights free, `rows` the chosen rows of both sides, `gap` is that of `apart` and `ends` that of
-    `reached`.
+    `verdicts` are on the gain and the cost with weights held, `gap` is that of `apart` and `ends`
+    that of `reached`.
     """
-    gain, cost = (span(verdict.evidence, "accuracy") for verdict in verdicts[:2])
+    gain, cost = (span(verdict.evidence, "accuracy") for verdict in verdicts)
     words = [told(verdict.claim.key, verdict.word) for verdict in verdicts]
-    means = {side: number(frame.gain.mean(), "accuracy") for side, frame in rows.items()}
-    without, penalized = (span(gap[name], "accuracy") for name in ("without", "with"))
-    shares = ends[ends.weights == FREE]["through |w|"]
+    penalized = gap.penalty != NOTHING
+    without, same = (_reach(gap[rows].gap, "accuracy") for rows in (~penalized, penalized))
+    removed = [_reach(gap[f"removed, {side}"], "share") for side in (FREE, HELD)]
+    through = _reach(ends[ends.weights == FREE]["through |w|"], "share")
     return (
         f"With the weights before BN held at their norms, no penalty minus penalty is {gain} of "
         f"accuracy on corrupted samples (at least ten points: {words[0]}) and {cost} of test "
-        f"accuracy (at most one point: {words[1]}). The gain is {means[FREE]} with weights free "
-        f"and {means[HELD]} with weights held (more with weights free: {words[2]}), but free minus "
-        f"held is {without} without a penalty and {penalized} with it. Growing weights make a "
-        f"share of {between(shares.min(), shares.max(), 'ratio')} of what the penalties change in "
-        "log γ/σ."
+        f"accuracy (at most one point: {words[1]}). Accuracy on corrupted samples with weights "
+        f"free minus held is {without} without a penalty and {same} under the same penalty, which "
+        f"removes a share of {removed[0]} of it with weights free and {removed[1]} with weights "
+        f"held. Growing weights make a share of {through} of what the penalties change in log γ/σ."
     )
+
+
+def _reach(values: pd.Series, unit: str) -> str:
+    """Return the span of what is known, or that nothing is."""
+    known = values.dropna()
+    return between(known.min(), known.max(), unit) if len(known) else UNKNOWN

@@ -62,7 +62,10 @@ def with_models(pool: Pool, n_models: int) -> np.ndarray:
 
 
 def with_half(pool: Pool) -> np.ndarray:
-    """Return the AUCs with half of the models, rounded down to pairs, or the least there may be."""
+    """Return the AUCs with half of the models, rounded down to pairs, or the least there may be.
+
+    The attacked pair counts among them, so the shadows are fewer than half as many.
+    """
     return with_models(pool, max(LEAST_MODELS, 2 * (len(pool.keep) // 4)))
 
 
@@ -102,17 +105,34 @@ def gaps(pairs: Pairs, choice: Aucs) -> list[Evidence]:
     return [gap_of(treated.where, choice(treated), choice(plain)) for treated, plain in pairs]
 
 
+def changes(pairs: Pairs, choice: Aucs) -> list[Evidence]:
+    """Return by how much a choice raises the gap in each setting, mean over pairs of models."""
+    return [
+        _evidence(treated, mean_interval(_moves(treated, plain, choice)))
+        for treated, plain in pairs
+    ]
+
+
 def shifts(pairs: Pairs, choice: Aucs) -> list[Evidence]:
     """Return by how much a choice moves the gap of a pair of models, either way, in each setting.
 
-    The mean over pairs of the size of the change: at least the size of the mean gap's change.
+    The mean over pairs of the size of the change: at least the size of the mean gap's change. No
+    size is below zero, so no interval starts there.
     """
-    found = []
-    for treated, plain in pairs:
-        change = (choice(treated) - choice(plain)) - (as_declared(treated) - as_declared(plain))
-        size = mean_interval(np.abs(change))
-        found.append(Evidence(treated.where, size.estimate, size.low, size.high, size.n, INTERVAL))
-    return found
+    sizes = [mean_interval(np.abs(_moves(treated, plain, choice))) for treated, plain in pairs]
+    return [
+        _evidence(treated, replace(size, low=float(np.maximum(size.low, 0.0))))  # NaN stays NaN
+        for (treated, _), size in zip(pairs, sizes, strict=True)
+    ]
+
+
+def _moves(treated: Pool, plain: Pool, choice: Aucs) -> np.ndarray:
+    """Return by how much a choice raises the gap of each pair of models, [P]."""
+    return (choice(treated) - choice(plain)) - (as_declared(treated) - as_declared(plain))
+
+
+def _evidence(pool: Pool, gap: Gap) -> Evidence:
+    return Evidence(pool.where, gap.estimate, gap.low, gap.high, gap.n, INTERVAL)
 
 
 def at_ceiling(pool: Pool) -> dict[str, float]:

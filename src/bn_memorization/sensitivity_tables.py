@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 from pandas.io.formats.style import Styler
 
-from bn_memorization import calibration, sensitivity
+from bn_memorization import calibration, report, sensitivity
 from bn_memorization.control_claims import told
 from bn_memorization.judging import Evidence, Verdict
 from bn_memorization.membership import Pool, mean_tpr
@@ -14,6 +14,7 @@ from bn_memorization.report import between, cell, count, name, number, readable,
 from bn_memorization.sensitivity import Aucs, Pairs
 
 UNRESOLVED = "not resolvable"
+BN = "batch"  # the norm that the controls are about
 RATE = 0.01  # false-positive rate at which the true-positive rate is shown
 
 
@@ -35,6 +36,32 @@ def choices(pairs: Pairs, ways: Mapping[str, Aucs], profile: str) -> Styler:
             where = {"setting": setting(item.where), "attack": words}
             rows.append(where | aucs | {f"gap ({item.interval})": _gap(item), "n": item.n})
     return _table(rows, f"By choice of the attack ({profile}).")
+
+
+def control(verdict: Verdict, profile: str, norm: str) -> Styler:
+    """Return a control's evidence as `report.table` does, without verdicts where BN has no part."""
+    shown = report.table(verdict, profile)
+    return shown if norm == BN else shown.hide(axis="columns", subset=["verdict"])
+
+
+def sizes(verdict: Verdict, changes: Sequence[Evidence], profile: str, norm: str) -> Styler:
+    """Return the evidence on the size of a change, a row a setting, the change itself beside it."""
+    rows = []
+    for item, change, word in zip(verdict.evidence, changes, verdict.words, strict=True):
+        row = {
+            "setting": setting(item.where),
+            "size of the change": _unsigned(number(item.estimate, "AUC")),
+            f"interval ({item.interval})": _unsigned(between(item.low, item.high, "AUC")),
+            "change of the gap": _gap(change),
+            "n": item.n,
+        }
+        rows.append(row | ({"verdict": told(verdict.claim.key, word)} if norm == BN else {}))
+    return _table(rows, f"Through float32 ({profile}). Of the size, no end is below zero.")
+
+
+def _unsigned(text: str) -> str:
+    """Return the text of a size, which has no sign to tell."""
+    return text.replace("+", "")
 
 
 def ceiling(pairs: Pairs, profile: str) -> Styler:
@@ -94,18 +121,26 @@ def known(
     return _table(rows, f"AUC on {len(VIEWS)} made views, d = {shift:g} in each ({profile}).")
 
 
-def answer(declared: Sequence[Evidence], verdicts: Sequence[Verdict], arm: str) -> str:
+def answer(
+    declared: Sequence[Evidence],
+    changes: Sequence[Evidence],
+    verdicts: Sequence[Verdict],
+    norm: str,
+) -> str:
     """Return the chapter's answer in plain sentences: the gap as it is, and by choice.
 
-    `verdicts` are those on mode, precision, models and queries, in this order.
+    `changes` are those of the gap through float32; `verdicts` are those on mode, precision, models
+    and queries, in this order. Where BN has no part their words are left out.
     """
     mode, precision, models, queries = (
-        f"{span(v.evidence, 'AUC')} ({told(v.claim.key, v.word)})" for v in verdicts
+        span(v.evidence, "AUC") + (f" ({told(v.claim.key, v.word)})" if norm == BN else "")
+        for v in verdicts
     )
     return (
-        f"In {count(len(declared), 'setting')} the AUC of the attack against {arm} minus that "
-        f"against the plain network is {span(declared, 'AUC')} as chapter 3 attacks. It is {mode} "
-        f"with networks queried in training mode, {models} with half as many shadow models and "
-        f"{queries} with six views of each image. Margins through float32 probabilities move it "
-        f"by {precision} in a pair of models."
+        f"In {count(len(declared), 'setting')} the AUC of the attack against {name(norm)} minus "
+        f"that against the plain network is {span(declared, 'AUC')} as chapter 3 attacks. It is "
+        f"{mode} with networks queried in training mode, {models} with half of the models, the "
+        f"attacked pair included, and {queries} with six views of each image. Margins through "
+        f"float32 probabilities move it by {span(changes, 'AUC')}, and in a pair of models by a "
+        f"size of {_unsigned(precision)}."
     )

@@ -1,25 +1,25 @@
 """rho = |gamma| |w| / sigma through training: what of gamma/sigma is the size of the weights.
 
 log(gamma/sigma) = log rho - log |w|, channel by channel, so that a change of the one falls into
-changes of the two others. The unit is the trained model.
+changes of the two others. A share of the movement sums the sizes of both over channels; a net share
+is one of the mean change, where signs may cancel. The unit is the trained model.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 from torch import Tensor, nn
 
 from bn_memorization.config import SETTING, TrainConfig
-from bn_memorization.control_claims import told
 from bn_memorization.errors import BadInput
-from bn_memorization.judging import Evidence, Verdict
+from bn_memorization.judging import Evidence
 from bn_memorization.ratios import batch_sigma
-from bn_memorization.report import MINUS, between, setting, span
 from bn_memorization.stats import mean_interval
 from bn_memorization.train import Run
-from bn_memorization.trained_ratios import ONE, ratios
+from bn_memorization.trained_ratios import ratios
 
 START_IMAGES = 256  # enough for sigma of a network that has learned nothing yet
 QUANTITIES = ("ratio", "rho")
@@ -99,42 +99,39 @@ def grown(frame: pd.DataFrame) -> float:
 
 
 def by_scale(frame: pd.DataFrame) -> float:
-    """Return how much of one model's change is one of |w|, in [0, 1], from its `changes`.
+    """Return the share of one model's movement that is one of |w|, in [0, 1], from its `changes`.
 
     The sizes of the changes of log |w|, summed over channels, over those of log |w| and log rho.
+    Signs have no part in it: where changes of log rho cancel between channels, the share of |w| in
+    the net change may be far larger.
     """
     size, rho = frame["size"].abs().sum(), frame.rho.abs().sum()
     return float(size / (size + rho))
 
 
 def evidence(changed: pd.DataFrame, statistic: Callable[[pd.DataFrame], float]) -> list[Evidence]:
-    """Return each setting's mean of a statistic of one model's `changes`, over trained models."""
+    """Return each setting's mean of a statistic of one model's `changes`, over trained models.
+
+    The statistic is a share: its t interval is cut at 0 and 1.
+    """
     found = []
     for values, frame in changed.groupby(list(SETTING), sort=False):
         models = [statistic(model) for _, model in frame.groupby("seed")]
         where = dict(zip(SETTING, values, strict=True))
-        found.append(Evidence.from_gap(where, mean_interval(models)))
+        gap = mean_interval(models)
+        low, high = np.clip([gap.low, gap.high], 0, 1).tolist()  # no share lies beyond
+        found.append(Evidence(where, gap.estimate, low, high, gap.n))
     return found
 
 
-def parts(changed: pd.DataFrame) -> pd.DataFrame:
-    """Return the mean change of log gamma/sigma and its two parts, a row a setting.
+def quotient(above: ArrayLike, below: ArrayLike) -> float:
+    """Return the mean of above[n] over the mean of below[n], each with one number a trained model.
 
-    Columns: setting, the means over a model's channels and then over models of the changes of log
-    gamma/sigma, of log rho and of minus log |w|, the last two of which add up to the first; of the
-    shares of channels whose rho grew since the start and since the first epoch; and n.
+    NaN where the 95 % t interval of below's mean is none or reaches zero: then any share could be.
     """
-    key = [*SETTING, "seed"]
-    signs = {"since start": changed.rho > 0, "since epoch 1": changed.later > 0}
-    parts = [*QUANTITIES, "size", *signs]
-    means = changed.assign(**signs).groupby(key, sort=False)[parts].mean()
-    grouped = means.assign(size=-means["size"]).groupby(list(SETTING), sort=False)
-    names = {"ratio": "log γ/σ", "rho": "log γ|w|/σ", "size": f"{MINUS}log |w|"}
-    names |= {sign: f"grew {sign}" for sign in signs}
-    frame = grouped.mean().rename(columns=names).assign(n=grouped.size()).reset_index()
-    where = [setting(row) for row in frame[list(SETTING)].to_dict("records")]
-    frame.insert(0, "setting", where)
-    return frame.drop(columns=list(SETTING))
+    gap = mean_interval(below)
+    clear = gap.low > 0 or gap.high < 0
+    return float(np.mean(above) / gap.estimate) if clear else float("nan")
 
 
 def through_training(paths: Iterable[Path]) -> pd.DataFrame:
@@ -155,62 +152,3 @@ def through_training(paths: Iterable[Path]) -> pd.DataFrame:
     key = ["dataset", "arch", "quantity", "layer", "epoch"]
     means = pd.concat(rows).groupby(key, sort=False)[list(QUARTILES)].mean()
     return np.exp(means).reset_index()
-
-
-def by_layer(paths: Sequence[Path]) -> pd.DataFrame:
-    """Return start and end, a row a data set, architecture and layer, and one for all layers.
-
-    Columns: dataset, arch, layer ("all" in the last row of a network), medians of gamma/sigma and
-    rho at both ends, the median of |w| at the end over the start, the shares of channels with
-    gamma/sigma above 1 at both ends, and of those on the same side of 1 at both. Taken within a
-    model, then averaged over the models.
-    """
-    rows = [row for path in paths for row in _ends(path)]
-    key = ["dataset", "arch", "layer"]
-    return pd.DataFrame(rows).groupby(key, sort=False).mean().reset_index()
-
-
-def _ends(path: Path) -> list[dict]:
-    rows = []
-    for layer in [*np.unique(path.layer), "all"]:
-        chosen = np.full(path.layer.shape, True) if layer == "all" else path.layer == layer
-        ratio, rho, size = (part[:, chosen] for part in (path.ratio, path.rho, path.size))
-        above = ratio > ONE
-        rows.append(
-            {"dataset": path.config.dataset, "arch": path.config.arch, "layer": str(layer)}
-            | {"γ/σ, start": np.median(ratio[0]), "γ/σ, end": np.median(ratio[-1])}
-            | {"γ|w|/σ, start": np.median(rho[0]), "γ|w|/σ, end": np.median(rho[-1])}
-            | {"|w|, end/start": np.median(size[-1] / size[0])}
-            | {"above 1, start": above[0].mean(), "above 1, end": above[-1].mean()}
-            | {"same side": (above[0] == above[-1]).mean()}
-        )
-    return rows
-
-
-def coverage(paths: Sequence[Path]) -> str:
-    """Return a sentence on the channels that have no weights of their own, by architecture."""
-    models = {path.config.arch: path for path in paths}.values()
-    parts = [
-        f"{path.left_out} of {path.left_out + len(path.layer)} in {path.config.arch}"
-        for path in models
-        if path.left_out
-    ]
-    if not parts:
-        return "Every BN channel here is fed by one weighted layer alone, so none is left out."
-    return f"Left out are channels not fed by one weighted layer alone: {', '.join(parts)}."
-
-
-def answer(grows: Verdict, scale: Verdict, layers: pd.DataFrame) -> str:
-    """Return the answer of the first half in plain sentences; `layers` is that of `by_layer`."""
-    same = layers[layers.layer == "all"]["same side"]
-    return (
-        f"The invariant ratio γ|w|/σ grew over training in a share of "
-        f"{span(grows.evidence, 'share')} of the channels (in most: {_told(grows)}). The size of "
-        f"the weights makes {span(scale.evidence, 'share')} of the change of log γ/σ (less than "
-        f"half: {_told(scale)}), and {between(same.min(), same.max(), 'share')} of the channels "
-        "end on the side of γ/σ = 1 on which initialization put them."
-    )
-
-
-def _told(verdict: Verdict) -> str:
-    return told(verdict.claim.key, verdict.word)
