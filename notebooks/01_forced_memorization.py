@@ -188,6 +188,9 @@ Markdown(matched.sentence(equal, on_log))
 # %%
 report.accuracies(memorization.final_accuracies(trained), profile)
 
+# %% tags=["remove-input"]
+Markdown(memorization.unlearned(trained, norm))
+
 # %% mystnb={"figure": {"caption": "Accuracy on clean training images against epochs. Panels, lines and bands as in the figures above.", "name": "fig-clean-accuracy"}, "image": {"alt": "Line charts, one for each data set, network, kind of corruption and share: accuracy on clean training samples against epochs, for networks with batch normalization and plain ones."}}
 figures.learning_curves(curves, "clean", "accuracy", profile)
 
@@ -203,7 +206,8 @@ figures.learning_curves(curves, "test", "accuracy", profile)
 #   where the slower arm ended; the faster arm is read between two epochs, so a count of intervals can hang
 #   on how the line between them is drawn. With few pairs, an interval that reaches zero does not show that
 #   there is no gap.
-# - **One learning rate serves both arms.** Each arm may have a better one.
+# - **One learning rate serves both arms.** Each arm may have a better one. [Chapter 8](08_controls.ipynb) tunes
+#   them apart, for LeNet; deep plain networks need more passes or a larger rate to fit their images at all.
 # - **Few seeds.** The interval covers the seeds, which draw images, corruptions, weights and order; it does
 #   not cover other sizes or schedules.
 # - **Settings are not repetitions.** The settings of one data set share seeds, images and initial weights, so

@@ -317,3 +317,31 @@ def test_a_sheet_holds_the_samples_of_all_runs_in_order():
     found = memorization.sheet([first, second])
     assert [image.shape for image in found["images"]] == [(2, 2), (3, 3, 3)]
     assert (found["titles"], found["marked"]) == (["a", "b"], [True, False])
+
+
+def learned(bn, plain, seed=0, **changes):
+    return [
+        run([0.0, 0.0], clean=[0.0, end], norm=norm, seed=seed, **changes)
+        for norm, end in (("batch", bn), ("none", plain))
+    ]
+
+
+def test_arms_that_learned_their_clean_samples_are_told_as_such():
+    text = memorization.unlearned(learned(0.9, 0.95), "batch")  # the bound itself is enough
+    assert text == "Both arms fit at least 90 % of their clean samples in every setting."
+
+
+def test_an_arm_that_has_not_is_named_with_its_setting():
+    # The mean over seeds decides: .85 and .97 have .91, .85 and .94 have .895.
+    runs = [*learned(0.85, 0.85), *learned(0.97, 0.94, seed=1)]
+    runs += [*learned(0.2, 0.2, arch="resnet8")]
+    text = memorization.unlearned(runs, "batch")
+    assert "of 2 settings" in text
+    both = text.partition("BN: ")[2]
+    bn, plain = both.partition("; plain: ")[::2]
+    assert bn == "planted, ResNet-8, 25 % flipped"
+    assert plain.startswith("planted, LeNet, 25 % flipped, planted, ResNet-8, 25 % flipped. With")
+
+
+def test_no_arm_is_named_for_what_the_other_lacks():
+    assert "BN: none; plain: planted" in memorization.unlearned(learned(1.0, 0.5), "batch")

@@ -15,12 +15,13 @@ from bn_memorization.corrupt import NOISE, OOD
 from bn_memorization.data import Dataset
 from bn_memorization.judging import Evidence
 from bn_memorization.models import PLAIN
-from bn_memorization.report import name
+from bn_memorization.report import count, name, setting
 from bn_memorization.sample import SUBSETS, corrupt
 from bn_memorization.stats import epochs_until, paired_gap
 from bn_memorization.train import Run
 
 HALF = 0.5
+LEARNED = 0.9  # of the clean samples: an arm that ends with fewer has not been trained to the end
 CELL = SETTING
 
 
@@ -52,6 +53,29 @@ def curves(runs: Iterable[Run]) -> pd.DataFrame:
 def final_accuracy(subset: str) -> Callable[[Run], float]:
     """Return the measure of a run: its accuracy on `subset` after the last epoch."""
     return lambda run: float(run.curve("accuracy", subset)[-1])
+
+
+def unlearned(runs: Sequence[Run], norm: str) -> str:
+    """Return a sentence on the settings in which an arm has not learned its clean samples.
+
+    An arm has where its mean final clean accuracy is at least LEARNED.
+    """
+    cells = paired(runs, norm)
+    short = {norm: [], PLAIN: []}
+    for where, *arms in cells:
+        for arm, of_arm in zip(short, arms, strict=True):
+            if np.mean([final_accuracy("clean")(run) for run in of_arm]) < LEARNED:
+                short[arm].append(setting(where))
+    if not any(short.values()):
+        return (
+            f"Both arms fit at least {100 * LEARNED:g} % of their clean samples in every setting."
+        )
+    told = "; ".join(f"{name(arm)}: {', '.join(found) or 'none'}" for arm, found in short.items())
+    return (
+        f"These arms end with fewer than {100 * LEARNED:g} % of their clean samples fitted, of "
+        f"{count(len(cells), 'setting')}, {told}. With the settings that both arms share, such a "
+        "network has not been trained to the end, and a gap to it says less about memorization."
+    )
 
 
 def half_fitted(run: Run) -> float:
