@@ -75,7 +75,7 @@ scoreboard.intervals(results)
 # the repository; `make book PROFILE=...` reads them and trains what is not among them.
 
 # %% tags=["remove-input"]
-shipped = [verdict for one in published.published() for verdict in one.verdicts]
+shipped = published.verdicts()
 scoreboard.settings(shipped) if shipped else Markdown("None so far.")
 
 # %% [markdown]

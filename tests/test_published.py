@@ -1,5 +1,6 @@
 import json
 import shutil
+from dataclasses import replace
 
 import nbformat
 import numpy as np
@@ -8,6 +9,7 @@ import tiny_book
 from verdicts import NOT, verdict
 
 from bn_memorization import chapter, cli, fingerprint, paths, plans, published, report, runs, store
+from bn_memorization.claims import CLAIMS
 from bn_memorization.errors import BadInput, Failure
 
 ARRAYS = {"loss": np.array([0.5, 0.25])}
@@ -55,6 +57,16 @@ def test_verdicts_and_records_are_published_and_found(root):
     assert store.exists(address("shared"))
     arrays, _ = store.read(address("shared"))
     np.testing.assert_array_equal(arrays["loss"], ARRAYS["loss"])
+
+
+def test_a_verdict_on_a_claim_that_has_changed_is_not_told(root, monkeypatch):
+    published.publish("smoke")
+    assert [v["declared"]["threshold"] for v in published.verdicts()] == [0.0, 0.0]
+    other = replace(CLAIMS["forced_final"], threshold=0.5)
+    monkeypatch.setattr(published, "DECLARED", {"forced_final": other})
+    assert published.verdicts() == []
+    monkeypatch.setattr(published, "DECLARED", {})
+    assert published.verdicts() == []
 
 
 def test_an_own_record_comes_before_a_published_one(root):

@@ -11,12 +11,19 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from bn_memorization import __version__, chapter, fingerprint, paths, runs, store
+from bn_memorization.claims import CLAIMS
+from bn_memorization.control_claims import CONTROLS
 from bn_memorization.errors import Failure
+
+DECLARED = CLAIMS | CONTROLS
 
 
 @dataclass(frozen=True)
 class Published:
-    """What a profile's book concluded: verdicts as `report.plain` gives them, and its records."""
+    """What a profile's book concluded: verdicts as `report.plain` gives them, and its records.
+
+    Each verdict holds under `declared` the claim as it was declared when it was judged.
+    """
 
     profile: str
     package: str
@@ -38,7 +45,7 @@ def publish(profile: str) -> None:
                 f"{name} is not up to date with the profile {profile}. Run "
                 f"`make book PROFILE={profile}` first."
             )
-        verdicts += json.loads(chapter.glued(executed, "verdicts"))
+        verdicts += map(_with_claim, json.loads(chapter.glued(executed, "verdicts")))
         records |= {_copied(config) for config in chapter.plan(name, profile).configs}
     found = Published(profile, __version__, verdicts, sorted(records))
     paths.published().mkdir(exist_ok=True)
@@ -52,6 +59,16 @@ def published() -> list[Published]:
     """Return what was published, a profile each, in the order of their names."""
     found = sorted(paths.published().glob("*.json"))
     return [Published(**json.loads(path.read_text())) for path in found]
+
+
+def verdicts() -> list[dict]:
+    """Return all published verdicts but those on claims that are declared otherwise by now."""
+    found = [verdict for one in published() for verdict in one.verdicts]
+    return [v for v in found if v["claim"] in DECLARED and v == _with_claim(v)]
+
+
+def _with_claim(verdict: dict) -> dict:
+    return verdict | {"declared": asdict(DECLARED[verdict["claim"]])}
 
 
 def _copied(config: runs.Config) -> str:

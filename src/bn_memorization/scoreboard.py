@@ -54,27 +54,27 @@ def word(claim: Claim, results: Results) -> str:
 def summary(results: Results) -> str:
     """Return the state of all claims of the paper in a few plain sentences.
 
-    The identity is counted apart: that it holds is no finding about networks.
+    The identity is counted apart: that it holds is no finding about networks. Only a claim that is
+    reproduced, at least in part, can survive a control.
     """
-    claims = [claim for claim in CLAIMS.values() if claim.key != IDENTITY]
-    words = [word(claim, results) for claim in claims]
-    tested = [w for w in words if w != NOT_RUN]
-    decided = sum(w == REPRODUCED for w in tested)
+    words = {k: word(claim, results) for k, claim in CLAIMS.items() if k != IDENTITY}
+    tested = [key for key, said in words.items() if said not in (NOT_RUN, NOT_TESTABLE)]
+    decided = [key for key in tested if words[key] == REPRODUCED]
     text = (
         f"Of the {len(words)} testable statements that the paper's claims about trained networks "
-        f"come to here, {len(tested)} were tested in this build, and {decided} of those are "
+        f"come to here, {len(tested)} were tested in this build, and {len(decided)} of those are "
         "reproduced."
     )
-    untestable = sum(w == NOT_TESTABLE for w in tested)
-    if untestable:
+    if untestable := sum(said == NOT_TESTABLE for said in words.values()):
         text += f" {untestable} cannot be tested at the scale of this build."
-    answers = [survives(claim, results) for claim in claims]
-    asked = [answer for answer in answers if answer in SURVIVES.values() and answer != NOT_TESTABLE]
-    if asked:
+    held = [key for key in tested if words[key] != NOT_REPRODUCED]
+    answers = [survives(CLAIMS[key], results) for key in held]
+    if asked := [a for a in answers if a in SURVIVES.values() and a != NOT_TESTABLE]:
         yes, part, no = (asked.count(said) for said in ("yes", "in part", "not shown"))
         text += (
-            f" {len(asked)} were also asked where both arms are equally far: {yes} survive that, "
-            f"{part} in part, and for {no} it is not shown."
+            f" Of the {len(held)} that are, or in part, {len(asked)} were also asked where they "
+            f"are not trivially so: {yes} survive that, {part} in part, and for {no} it is not "
+            "shown."
         )
     if IDENTITY in results:
         identity = word(CLAIMS[IDENTITY], results)
@@ -132,15 +132,10 @@ def _holds_if(claim: Claim) -> str:
 
 
 def settings(verdicts: Iterable[dict]) -> Styler:
-    """Return the table of all settings: claim, where, effect, interval, n, profile, verdict.
-
-    Verdicts on claims that are no longer declared are left out.
-    """
-    declared = CLAIMS | CONTROLS
+    """Return the table of all settings: claim, where, effect, interval, n, profile, verdict."""
     rows = []
     for verdict in verdicts:
-        if (claim := declared.get(verdict["claim"])) is None:
-            continue
+        claim = (CLAIMS | CONTROLS)[verdict["claim"]]
         rows += [
             {
                 "claim": f"{claim.number}. {claim.title}" if claim.number else claim.title,
