@@ -228,8 +228,8 @@ Markdown(fading.sentence(watched, profile))
 # - **The penalty can be met without a change of function.** Scaling the weights before BN by $c$ divides
 #   $\gamma/\sigma$ by $c$ and changes no output ([chapter 5](05_gamma_sigma.ipynb)). Larger weights also make
 #   each step turn them less, as a lower learning rate would. The lower rate beside it shows how much of the
-#   gain that could be; [the same penalty with weights held](06b_reparametrization.ipynb) shows what is left
-#   of the gain when they cannot grow.
+#   gain that could be; [a few of these penalties with weights held](06b_reparametrization.ipynb) show what they
+#   gain when those weights cannot grow. The readout, which no BN follows, is free on both pages.
 # - **Less fitting altogether.** A penalized network may be earlier on the same path. Early stopping at equal
 #   test accuracy, and the accuracy on clean samples in the table, bear on that.
 # - **The penalty has more settings to choose from than its rivals.** With more values of

@@ -201,7 +201,7 @@ report.readable(dose_tables.layers(outcomes, numbers).assign(profile=profile))
 # At each of `attack_dose` shadow models are trained with weights held and attacked
 # ([chapter 3](03_membership_inference.ipynb)). The control is the AUC at the highest dose minus that at the
 # lowest, after equal epochs; the unit is a pair of attacked models. At equal epochs a lower dose is also less
-# trained, so the gap is read again where both doses have the same training loss, which decides nothing.
+# trained, so the gap is read again where both doses have the same loss on clean members, which decides nothing.
 
 # %% mystnb={"figure": {"caption": "AUC of the likelihood-ratio attack against the value that $\\gamma/\\sigma$ of all layers is set to, weights held, after equal epochs. Thin lines: pairs of attacked models; bars: mean and 95 % t interval over pairs. Dashed: guessing.", "name": "fig-dose-attack"}, "image": {"alt": "A chart of the AUC of membership inference against the dose of gamma over sigma, thin lines for pairs of models and a thick line with error bars for their mean, with a dashed line at one half."}}
 by_dose = dose_attack.pools_by_dose(shadows)

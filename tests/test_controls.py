@@ -1,16 +1,11 @@
-from dataclasses import replace
 from functools import partial
 
-import made_shadows
 import numpy as np
-import pandas as pd
 import planted
 import pytest
 
 from bn_memorization import controls, matched
-from bn_memorization import membership as mia
-from bn_memorization.judging import NOT_REPRODUCED, REPRODUCED
-from bn_memorization.stats import auc, paired_gap
+from bn_memorization.stats import paired_gap
 from bn_memorization.train import Run
 
 LOSS_PATH = np.linspace(2.0, 0.5, 7)  # of clean samples, at epochs 0 to 6
@@ -30,6 +25,7 @@ def made(epochs, *, fitted=FITTED_PATH, norms=NORMS, speed=1.0, **changes):
         "fitted": np.ones((epochs + 1, 4), bool),
         "norm_corrupted": np.array([at(sample) for sample in norms.T]).T,
         "norm_clean": np.ones((epochs + 1, 3)),
+        "weight_norm": np.ones((epochs + 1, 2)),
         "given_label": np.arange(epochs + 1),  # as long as a curve, and none
     }
     return Run(planted.config(epochs=epochs, **changes), arrays, {"seconds": 1.0})
@@ -102,7 +98,7 @@ def test_until_is_the_shorter_run():
     long, short = made(6), made(4)
     cut = controls.until(long, 4)
     assert cut.config == short.config
-    for name in ("accuracy", "loss", "norm_corrupted"):
+    for name in ("accuracy", "loss", "norm_corrupted", "weight_norm"):
         np.testing.assert_array_equal(cut.arrays[name], short.arrays[name])
     assert len(cut.arrays["given_label"]) == 7  # it is no curve
     assert len(long.arrays["accuracy"]) == 7
@@ -133,54 +129,6 @@ def test_mean_norms_by_hand(at, wanted):
     run = made(2)
     run.arrays["norm_corrupted"] = np.array([[2.0], [4.0], [6.0]], np.float32)
     assert controls.mean_norms(run, at) == pytest.approx([wanted])
-
-
-def pool_pair(shifts, plain, test=(0.1, 0.5, 0.5)):
-    pools = mia.pools(made_shadows.both(shifts, plain))
-    (pair,) = mia.paired(
-        [replace(p, test_accuracy=np.tile(test, (6, 1)).T) for p in pools], "batch"
-    )
-    return pair
-
-
-def test_pools_at_equal_loss_are_what_chapter_3_reads():
-    pair = pool_pair((0.0, 2.0, 4.0), (0.0, 1.0, 2.0))
-    values = controls.of_pools([pair], 4)
-    ((item, _),) = mia.at_equal_loss(pair, "batch")
-    mine = found(values, controls.LOG, controls.AUC)
-    assert (mine.estimate, mine.low) == pytest.approx((item.estimate, item.low))
-    fixed = found(values, controls.FIXED, controls.AUC)
-    end = [pool.aucs(mia.DECIDES, look=-1) for pool in pair]
-    assert fixed.estimate == pytest.approx((end[0] - end[1]).mean())
-    assert fixed.interval == mia.INTERVAL
-    assert not controls.evidence(values, controls.LONG, controls.AUC)
-
-
-def test_a_longer_pool_is_matched_early_and_read_late():
-    pair = pool_pair((0.0, 0.5, 4.0), (0.0, 0.5, 0.5))
-    values = controls.of_pools([pair], 2)  # the look in the middle
-    assert found(values, controls.FIXED, controls.AUC).estimate == pytest.approx(0)
-    assert found(values, controls.LOG, controls.AUC).estimate == pytest.approx(0)
-    assert found(values, controls.TEST, controls.AUC).estimate == pytest.approx(0)
-    assert found(values, controls.LONG, controls.AUC).estimate > 0.1
-
-
-def test_pools_at_equal_test_accuracy_by_hand():
-    """Both get to an accuracy of .3 half way to the second look, so half of its gap is left."""
-    first, second = pool_pair((0.0, 2.0, 2.0), (0.0, 0.0, 0.0))
-    second = replace(second, test_accuracy=np.tile([0.1, 0.3, 0.3], (6, 1)).T)
-    values = controls.of_pools([(first, second)], 4)
-    paths = [controls.auc_path(pool) for pool in (first, second)]
-    wanted = (paths[0][0] + paths[0][1]).mean() / 2 - paths[1][1].mean()
-    assert found(values, controls.TEST, controls.AUC).estimate == pytest.approx(wanted)
-
-
-def test_auc_path_is_one_auc_a_look_and_model():
-    pool = made_shadows.pool()
-    path = controls.auc_path(pool)
-    assert path.shape == (3, made_shadows.M)
-    one = auc(pool.score(mia.DECIDES, 1)[2], pool.keep[2])
-    assert path[1, 2] == one
 
 
 def test_share_left_by_hand():
@@ -227,20 +175,26 @@ def test_shares_left_of_every_gap():
     assert set(own.noise_rate) == {0.25}
 
 
-def test_joined_keeps_all_rows():
-    values = controls.of_pools([pool_pair((0.0, 1.0, 2.0), (0.0, 1.0, 1.0))], 4)
-    both = controls.joined(values, values.assign(noise_rate=0.5))
-    assert len(both) == 2 * len(values)
+def test_joined_keeps_all_rows(same_path):
+    both = controls.joined(same_path, same_path.assign(noise_rate=0.5))
+    assert len(both) == 2 * len(same_path)
     assert both.index.is_unique
 
 
-def test_each_share_of_outliers_has_its_control():
-    def rows(rate, gap):
-        where = {"dataset": "mnist", "arch": "lenet", "corruption": "flip", "noise_rate": rate}
-        where |= {"matching": controls.LOG, "quantity": controls.AUC}
-        return [where | {"unit": unit, "value": gap + 0.001 * unit} for unit in range(6)]
+def test_clean_samples_are_a_row_of_their_own(same_path):
+    """Their norms are all one here, so whatever the corrupted ones do there is no gap."""
+    assert found(same_path, controls.FIXED, controls.GRADIENT).estimate > 0.5
+    assert found(same_path, controls.FIXED, controls.CLEAN_GRADIENT).estimate == 0
+    long = pairs(partial(made, 6), partial(made, 6))
+    for run in long:
+        if run.config.norm == "batch":
+            run.arrays["norm_clean"] = run.arrays["norm_clean"] * 2
+    values = controls.of_runs(long, long, "batch", 3)
+    assert found(values, controls.LOSS, controls.CLEAN_GRADIENT).estimate == 1
+    assert found(values, controls.LOSS, controls.GRADIENT).estimate == 0
 
-    values = pd.DataFrame(rows(0.0, 0.01) + rows(0.05, 0.03) + rows(0.2, 0.3))
-    none, five = controls.attack_verdicts(values)
-    assert (none.claim.key, none.word) == ("matched_attack_clean", REPRODUCED)
-    assert (five.claim.key, five.word) == ("matched_attack_5", NOT_REPRODUCED)
+
+def test_evidence_tells_the_sizes_of_what_was_read(same_path):
+    short, long = (found(same_path, matching).where for matching in (controls.LOSS, controls.LONG))
+    assert short["sizes"] == f"{planted.config().train_size} images, 3 epochs"
+    assert long["sizes"].endswith("images, 6 epochs")

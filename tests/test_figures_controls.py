@@ -7,6 +7,7 @@ import pytest
 from test_norm_controls import three
 
 from bn_memorization import controls, figures, figures_controls
+from bn_memorization.norm_controls import ITSELF, UNLEARNED
 from bn_memorization.stats import Gap
 
 WHERE = {"dataset": "mnist", "arch": "lenet", "corruption": "flip", "noise_rate": 0.05}
@@ -29,19 +30,20 @@ def shares(rates=(0.05,)):
     return pd.DataFrame(
         WHERE | {"noise_rate": rate, "quantity": q, "matching": m, "gap": gap, "share": None}
         for rate in rates
-        for q in figures_controls.PANELS
+        for q in controls.UNITS
         for m, gap in matchings.items()
     )
 
 
 def standings():
     own = {"to_plain": GAP, "to_plain_equal": LATER, "bn_minus": GAP, "bn_minus_equal": LATER}
-    none = dict.fromkeys(own)
+    none = dict.fromkeys(own, ITSELF)
     return pd.DataFrame(
         [
-            WHERE | own | {"norm": "batch", "bn_minus": None, "bn_minus_equal": None},
+            WHERE | own | {"norm": "batch", "bn_minus": ITSELF, "bn_minus_equal": ITSELF},
             WHERE | none | {"norm": "none", "bn_minus": GAP, "bn_minus_equal": LATER},
             WHERE | own | {"norm": "group"},
+            WHERE | dict.fromkeys(own, UNLEARNED) | {"norm": "batch_cut"},
         ]
     )
 
@@ -85,12 +87,22 @@ def test_the_same_picture_has_the_same_bytes_and_names_its_profile():
 
 def test_every_quantity_has_a_panel_and_every_matching_a_row():
     figure = figures_controls.matchings(shares(), "smoke")
-    assert len(figure.axes) == len(figures_controls.PANELS) == len(controls.UNITS)
+    assert len(figure.axes) == len(figures_controls.PANELS)
+    assert {*figures_controls.PANELS, *figures_controls.BESIDE.values()} == set(controls.UNITS)
     rows = [text.get_text() for text in figure.axes[0].get_yticklabels()]
     assert rows[::-1] == list(controls.MATCHINGS)
-    for axis, (scale, _) in zip(figure.axes, figures_controls.PANELS.values(), strict=True):
-        found = dots(axis)
-        assert found == pytest.approx({controls.FIXED: 0.2 * scale, controls.LOSS: -0.1 * scale})
+    for axis, (what, (scale, _)) in zip(figure.axes, figures_controls.PANELS.items(), strict=True):
+        wanted = {controls.FIXED: 0.2 * scale, controls.LOSS: -0.1 * scale}
+        assert dots(axis) == pytest.approx(wanted)
+        assert dots(axis, "s") == (pytest.approx(wanted) if what == controls.GRADIENT else {})
+
+
+def test_looks_around_a_place_are_told_in_the_table_alone():
+    found = shares()
+    found = pd.concat([found, found.tail(1).assign(matching=controls.BEFORE)], ignore_index=True)
+    assert svg(figures_controls.matchings(found, "smoke")) == svg(
+        figures_controls.matchings(shares(), "smoke")
+    )
 
 
 def test_a_row_of_panels_a_setting():
@@ -106,6 +118,7 @@ def test_norms_have_two_gaps_and_none_to_themselves():
     assert dots(plain) == pytest.approx({"BN": 20, "group norm": 20})
     assert dots(plain, "s") == pytest.approx({"BN": -10, "group norm": -10})
     assert dots(own) == pytest.approx({"plain": 20, "group norm": 20})
+    assert [text.get_text() for text in plain.texts] == [ITSELF, UNLEARNED]
 
 
 def test_batch_sizes_are_points_of_two_arms():

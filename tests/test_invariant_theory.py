@@ -80,10 +80,8 @@ def test_sigma_by_hand():
 
 def test_a_pre_activation_by_hand():
     """w = (3, 1) on the input (5, 7) is 22; times 4 it is 88."""
-    line, (w, x) = (
-        LINES["the pre-activation of input j scales"],
-        (sp.IndexedBase(name, real=True) for name in "wx"),
-    )
+    line = LINES["the pre-activation of input j scales"]
+    w, x = (sp.IndexedBase(name, real=True) for name in "wx")
     j, d = sp.Symbol("j", integer=True), sp.Symbol("d", integer=True, positive=True)
     given = {w[1]: 3, w[2]: 1, x[j, 1]: 5, x[j, 2]: 7, sp.Symbol("c", positive=True): 4}
     for side in (line.lhs, line.rhs):

@@ -9,7 +9,6 @@ from bn_memorization import lira
 from bn_memorization import membership as mia
 from bn_memorization.errors import BadInput
 from bn_memorization.judging import NOT_REPRODUCED, REPRODUCED, Evidence
-from bn_memorization.shadows import Shadow
 from bn_memorization.stats import auc, roc
 
 
@@ -61,7 +60,6 @@ def test_queries_leave_what_is_set_against_training_loss_as_it_is():
             np.testing.assert_array_equal(
                 first.aucs(mia.DECIDES, look=look), second.aucs(mia.DECIDES, look=look)
             )
-    assert mia.at_equal_loss(one, "batch") == mia.at_equal_loss(six, "batch")
     assert mia.compare(one, "batch") != mia.compare(six, "batch")
 
 
@@ -91,6 +89,14 @@ def test_training_loss_is_the_mean_cross_entropy_of_members():
     for look, model in np.ndindex(3, M):
         losses = [math.log1p(math.exp(-phi)) for phi in found.phi[look, model, KEEP[model]]]
         assert found.train_loss[look, model] == pytest.approx(np.mean(losses))
+
+
+def test_clean_loss_is_that_of_members_that_are_no_outliers():
+    found = pool()
+    for look, model in np.ndindex(3, M):
+        margins = found.phi[look, model, KEEP[model] & ~OUTLIER]
+        wanted = np.mean(np.log1p(np.exp(-margins)))
+        assert found.clean_loss[look, model] == pytest.approx(wanted)
 
 
 @pytest.mark.parametrize("attack", mia.ATTACKS)
@@ -198,40 +204,3 @@ def test_mean_tpr_is_none_where_it_cannot_be_told():
     found = pool(shifts=(0.0, 0.0, 9.0))
     assert mia.mean_tpr(found, 0.05) > 0.9
     assert mia.mean_tpr(found, 0.04) is None
-
-
-@pytest.mark.parametrize(
-    ("first", "second", "wanted"),
-    [
-        # (losses, AUCs) of every look. The plain arm ends at e^-1; BN came by it half way in logs.
-        (([1, math.exp(-2)], [0.5, 0.9]), ([1, math.exp(-1)], [0.5, 0.6]), 0.7 - 0.6),
-        # The other way round.
-        (([1, math.exp(-1)], [0.5, 0.6]), ([1, math.exp(-2)], [0.5, 0.9]), 0.6 - 0.7),
-        # Equal ends: the last looks.
-        (([1, 0.5], [0.5, 0.8]), ([1, 0.5], [0.5, 0.7]), 0.1),
-        # The first time counts: a loss that rises again later does not.
-        (
-            ([1, math.exp(-2), 1.5, math.exp(-2)], [0.5, 0.9, 0.1, 0.2]),
-            ([1, 1, 1, math.exp(-1)], [0.5, 0.5, 0.5, 0.6]),
-            0.7 - 0.6,
-        ),
-    ],
-)
-def test_at_equal_loss_by_hand(monkeypatch, first, second, wanted):
-    arms = []
-    for norm, (losses, aucs) in (("batch", first), ("none", second)):
-        made = replace(pool(), norm=norm, looks=list(range(len(losses))))
-        vars(made)["train_loss"] = np.repeat(np.array(losses, float)[:, None], M, axis=1)
-        vars(made)["given"] = aucs
-        arms.append(made)
-    monkeypatch.setattr(mia, "_model_aucs", lambda pool, look: [vars(pool)["given"][look]] * M)
-    ((item, loss),) = mia.at_equal_loss(arms, "batch")
-    assert item.estimate == pytest.approx(wanted)
-    assert item.n == 3
-    assert loss == pytest.approx(max(first[0][-1], second[0][-1]))
-
-
-def test_at_equal_loss_of_an_arm_with_itself_is_nothing():
-    made = shadows() + [Shadow(replace(s.config, norm="none"), s.arrays, s.meta) for s in shadows()]
-    ((item, _),) = mia.at_equal_loss(mia.pools(made), "batch")
-    assert (item.estimate, item.low, item.high) == (0, 0, 0)

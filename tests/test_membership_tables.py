@@ -9,6 +9,7 @@ from bn_memorization import membership as mia
 from bn_memorization import membership_tables as tables
 from bn_memorization.errors import BadInput
 from bn_memorization.judging import NOT_REPRODUCED, REPRODUCED, Evidence
+from bn_memorization.matched_attack import EqualLoss, at_equal_loss
 
 
 def shown(styler):
@@ -96,16 +97,22 @@ def test_training_without_outliers():
 
 
 def test_gaps_at_equal_loss():
-    row = shown(tables.at_equal_loss([(evidence(0.05, 0.01, 0.02, 0.03), 0.25)], "smoke"))[0]
-    assert {k: plain(str(v)) for k, v in row.items()} == {
+    equal = EqualLoss(EVEN, evidence(0.05, -0.01, 0.01, 0.03), -0.04, 0.05, 0.25)
+    straight, log = shown(tables.at_equal_loss([equal], "smoke"))
+    assert {k: plain(str(v)) for k, v in straight.items()} == {
         "setting": "MNIST, LeNet, 5 % flipped",
+        "lines": "straight",
         "effect": "+2.0 points",
         f"interval ({mia.INTERVAL})": "+1.0 to +3.0 points",
         "n": "6",
-        "training loss": "0.250",
+        "look before": "-4.0 points",
+        "look after": "+5.0 points",
+        "loss on clean members": "0.250",
     }
+    assert (log["lines"], plain(log["effect"])) == ("log", "+1.0 points")
 
 
+EVEN = evidence(0.05, 0.01, 0.02, 0.03)
 VERDICTS = mia.verdicts(
     [
         evidence(0.05, 0.05, 0.06, 0.07),
@@ -149,11 +156,14 @@ def test_what_was_trained():
 
 
 def test_the_answer_says_what_the_evidence_says():
-    equal = [(evidence(0.05, 0.01, 0.02, 0.03), 0.2), (evidence(0.0, -0.01, 0.01, 0.03), 0.2)]
+    back, zero = evidence(0.0, -0.01, 0.01, 0.03), evidence(0.0, -0.01, 0.0, 0.01)
+    equal = [EqualLoss(EVEN, back, 0.0, 0.0, 0.2), EqualLoss(back, zero, 0.0, 0.0, 0.2)]
     text = plain(tables.answer(VERDICTS, equal, "BN"))
     assert "-2.0 points with 0 % outliers (not reproduced)" in text
     assert "+6.0 to +8.0 points with 5 % outliers (reproduced)" in text
-    assert "the gap is +1.0 to +2.0 points, and its interval lies above zero in 1 of 2" in text
+    assert "the gap is +1.0 to +2.0 points on straight lines between two looks" in text
+    assert "+0.0 to +1.0 points on lines against the log of the loss" in text
+    assert "its interval lies above zero in 1 and 0 of 2 settings" in text
     assert "against BN" in text
 
 
@@ -163,7 +173,7 @@ def test_the_answer_says_what_the_evidence_says():
         lambda pools: tables.attacks(pools, "quick"),
         lambda pools: tables.groups(pools, "quick"),
         lambda pools: tables.training(pools, "quick"),
-        lambda pools: tables.at_equal_loss(mia.at_equal_loss(pools, "batch"), "quick"),
+        lambda pools: tables.at_equal_loss(at_equal_loss(pools, "batch"), "quick"),
         lambda pools: tables.verdicts(mia.verdicts(mia.compare(pools, "batch")), "quick"),
         lambda pools: tables.known(calibration.check(6, 8, 40, 1.0, 0), 6, 8, 1.0, "quick"),
     ],

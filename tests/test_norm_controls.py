@@ -64,6 +64,7 @@ def test_an_arm_that_has_not_learned_decides_nothing(norm):
     assert "has not learned the clean samples" in found.interval
     assert ("as constants" in found.interval) == (norm == "batch_cut")
     assert judge(CONTROLS["norm_statistics"], [found]).word == NOT_TESTABLE
+    assert found.where["sizes"] == f"{planted.config().train_size} images, 1 epoch"
 
 
 def test_each_size_of_batches_is_a_setting():
@@ -120,5 +121,17 @@ def test_standings_by_hand():
     assert found.to_plain_equal["batch"].estimate == pytest.approx(at_loss - 0.21)
     assert found.bn_minus_equal["group"].estimate == pytest.approx(at_loss - 0.41)
     for norm, column in (("none", "to_plain"), ("batch", "bn_minus")):
-        assert found[column][norm] is None
-        assert found[f"{column}_equal"][norm] is None
+        assert found[column][norm] == norm_controls.ITSELF
+        assert found[f"{column}_equal"][norm] == norm_controls.ITSELF
+    assert set(found.n) == {3}
+
+
+def test_a_norm_that_has_not_learned_has_no_gaps_in_the_standings():
+    norms = ("batch", "none", "group")
+    pools = mia.pools([s for n in norms for s in made_shadows.shadows(norm=n, noise_rate=0.25)])
+    pools = [replace(pool, looks=[0, 1, 2]) for pool in pools]
+    runs = [*three("batch", 0.8), *three("none", 0.2), *three("group", 0.4, clean=(0.1, 0.8))]
+    found = norm_controls.standings(runs, pools, "batch").set_index("norm")
+    for column in ("to_plain", "bn_minus", "to_plain_equal", "bn_minus_equal"):
+        assert found[column]["group"] == norm_controls.UNLEARNED
+    assert found.to_plain["batch"].estimate == pytest.approx(0.6)

@@ -1,5 +1,6 @@
 import math
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import planted
@@ -9,6 +10,7 @@ from verdicts import evidence, verdict
 
 from bn_memorization import chapter, experiments, fingerprint, tradeoff
 from bn_memorization import reparametrized as held
+from bn_memorization.invariant_tables import UNKNOWN
 from bn_memorization.train import Run
 
 NAME = "06b_reparametrization"
@@ -47,9 +49,14 @@ def ended(gamma, size, sigma=2.0, **changes):
     return Run(planted.config(epochs=1, **changes), arrays)
 
 
+def pairs(*makers):
+    """Return the runs that each maker makes on three seeds."""
+    return [make(seed=seed) for seed in range(3) for make in makers]
+
+
 def test_reached_by_hand():
     """The penalty takes the ratios from 2 to 1/2: log 4, of which |w| from 1 to 2 is log 2."""
-    runs = [ended([4, -4], [1, 1]), ended([1, 1], [2, 2], **LOG)]
+    runs = pairs(partial(ended, [4, -4], [1, 1]), partial(ended, [1, 1], [2, 2], **LOG))
     without, penalized = held.reached(runs).to_dict("records")
     assert (without["penalty"], without["weights"]) == ("none", held.FREE)
     assert math.isnan(without["through |w|"])
@@ -57,25 +64,48 @@ def test_reached_by_hand():
     assert [penalized[n] for n in ("γ/σ", "γ|w|/σ", "|w|")] == [0.5, 1, 2]
     assert penalized["effective rate"] == 0.25
     assert penalized["through |w|"] == pytest.approx(0.5)
+    assert "fell" not in penalized
 
 
 def test_with_weights_held_nothing_goes_through_their_size():
-    runs = [ended([4], [1], hold_weights=True), ended([1], [1], hold_weights=True, **LOG)]
+    on = {"hold_weights": True}
+    runs = pairs(partial(ended, [4], [1], **on), partial(ended, [1], [1], **on, **LOG))
     row = held.reached(runs).iloc[1]
     assert (row.weights, row["through |w|"], row["|w|"]) == (held.HELD, 0, 1)
 
 
 def test_a_penalty_met_by_growing_weights_alone_is_all_through_size():
     """Planted: gamma as it was, |w| and sigma three times."""
-    runs = [ended([4], [1]), ended([4], [3], sigma=6.0, **LOG)]
+    runs = pairs(partial(ended, [4], [1]), partial(ended, [4], [3], sigma=6.0, **LOG))
     row = held.reached(runs).iloc[1]
     assert row["through |w|"] == pytest.approx(1)
     assert row["γ|w|/σ"] == pytest.approx(2)
 
 
 def test_channels_without_weights_have_no_part_in_it():
-    runs = [ended([4, 400], [1, np.nan]), ended([1, 1], [2, np.nan], **LOG)]
+    runs = pairs(partial(ended, [4, 400], [1, np.nan]), partial(ended, [1, 1], [2, np.nan], **LOG))
     assert held.reached(runs).iloc[1]["through |w|"] == pytest.approx(0.5)
+
+
+def through(gammas, sizes):
+    """Return through |w| with these ends on seeds 0, 1, ...; without the penalty 4 and 1."""
+    runs = [ended([4], [1], seed=seed) for seed in range(len(gammas))]
+    runs += [
+        ended([gamma], [size], seed=seed, **LOG)
+        for seed, (gamma, size) in enumerate(zip(gammas, sizes, strict=True))
+    ]
+    return held.reached(runs).iloc[1]["through |w|"]
+
+
+def test_through_size_is_a_quotient_of_means():
+    """Log ratios fall by 2, 3 and 4, of which 2, 0 and 1 by |w|; mean of quotients 5/12."""
+    gammas = 4 * np.exp([-2.0, -3.0, -4.0])
+    assert through(gammas, np.exp([2.0, 0.0, 1.0])) == pytest.approx(3 / 9, rel=1e-5)
+
+
+def test_through_size_is_blank_where_the_penalty_changed_nothing_for_sure():
+    assert math.isnan(through([3, 4.5, 4], [2, 2, 2]))
+    assert math.isnan(through([1], [2]))  # one seed has no interval
 
 
 def test_sides_and_seeds_have_twins_of_their_own():
@@ -83,7 +113,8 @@ def test_sides_and_seeds_have_twins_of_their_own():
     for changes in ({"seed": 1}, {"hold_weights": True}):
         with pytest.raises(ValueError, match="no run without a penalty beside it"):
             held.reached([*both, ended([1], [2], **LOG, **changes)])
-    runs = [*both, ended([4], [1], seed=1), ended([1], [4], **LOG, seed=1)]
+    # Each seed's twin is another, and the ratio falls by log 4 on both.
+    runs = [*both, ended([8], [1], seed=1), ended([2], [4], **LOG, seed=1)]
     row = held.reached(runs).iloc[1]
     assert row["|w|"] == 3  # over both seeds
     assert row["through |w|"] == pytest.approx((0.5 + 1) / 2)
@@ -96,18 +127,57 @@ def sides(free, own):
     return outcomes, rows
 
 
-def test_the_difference_of_gains_falls_into_two_parts():
-    """Without a penalty .9 on either side, less .2 with weights held."""
-    outcomes, rows = sides([0.8, 0.8, 0.8], [0.7, 0.6, 0.5])
-    without = outcomes[held.HELD].method == tradeoff.NOTHING
-    outcomes[held.HELD].loc[without, "corrupted"] -= 0.2
-    gap = held.apart(outcomes, rows)
-    (first,), (second,) = gap["without"], gap["with"]
-    assert first.estimate == pytest.approx(0.2)
-    assert second.estimate == pytest.approx(-0.2)
-    assert second.low < -0.2 < second.high
-    assert "+20.0" in held.split(gap)
-    assert "−20.0" in held.split(gap)
+def test_both_sides_are_compared_under_the_same_penalty():
+    """.9 without a penalty; with it .1 with weights free, and .2, .3 and .4 with weights held."""
+    outcomes, _ = sides([0.8, 0.8, 0.8], [0.7, 0.6, 0.5])
+    none, log = held.apart(outcomes).to_dict("records")
+    assert (none["penalty"], log["penalty"]) == ("none", "log weight 1, target 1")
+    assert [none[n] for n in ("free", "held", "gap", "n")] == pytest.approx([0.9, 0.9, 0, 3])
+    assert math.isnan(none["removed, free"])
+    assert [log[n] for n in ("free", "held", "gap")] == pytest.approx([0.1, 0.3, -0.2])
+    assert log["high"] - log["gap"] == pytest.approx(4.302652729911275 * 0.1 / math.sqrt(3))
+    assert log["removed, free"] == pytest.approx(0.8 / 0.9)
+    assert log["removed, held"] == pytest.approx(0.6 / 0.9)
+
+
+def test_a_share_removed_is_of_the_sides_own_baseline():
+    """Planted: held memorizes half of free without a penalty, and loses the same share of it."""
+    outcomes, _ = sides([0.6, 0.6, 0.6], [0.6, 0.6, 0.6])
+    halved = ["corrupted", "gain"]
+    outcomes[held.HELD][halved] /= 2
+    none, log = held.apart(outcomes).to_dict("records")
+    assert none["gap"] == pytest.approx(0.45)
+    assert log["removed, free"] == pytest.approx(log["removed, held"]) == pytest.approx(2 / 3)
+
+
+def test_settings_are_matched_by_name_and_not_by_order():
+    gains = [[0.1, 0.1, 0.1], [0.7, 0.7, 0.7]]
+    frame = grid(gains, [[0.0] * 3] * 2)
+    gap = held.apart({held.FREE: frame, held.HELD: frame[::-1]})
+    assert len(gap) == 3
+    assert (gap.gap == 0).all()
+
+
+def test_a_side_that_memorizes_nothing_has_no_share_removed():
+    outcomes, _ = sides([0.0, 0.0, 0.0], [0.0, 0.0, 0.0])
+    for frame in outcomes.values():
+        frame.corrupted = 0.0
+    gap = held.apart(outcomes)
+    assert gap["removed, held"].isna().all()
+    shown = held.split(gap)
+    assert shown["share removed, free"].tolist() == ["", ""]
+
+
+def test_the_split_is_readable():
+    outcomes, _ = sides([0.8, 0.8, 0.8], [0.7, 0.6, 0.5])
+    shown = held.split(held.apart(outcomes))
+    assert shown["corrupted, held"].tolist() == [
+        "90.0\N{NO-BREAK SPACE}%",
+        "30.0\N{NO-BREAK SPACE}%",
+    ]
+    assert shown["share removed, held"].tolist() == ["", "0.67"]
+    (gap,) = (column for column in shown if "95 % t" in column)
+    assert shown[gap].iloc[1].startswith("−20.0")
 
 
 def test_comparison_names_the_sides():
@@ -127,13 +197,28 @@ def test_the_table_has_a_row_a_setting_of_each_statement():
 
 
 def test_the_answer_follows_its_evidence():
-    outcomes, rows = sides([0.8, 0.8, 0.8], [0.5, 0.5, 0.5])
+    outcomes, _ = sides([0.8, 0.8, 0.8], [0.5, 0.5, 0.5])
     gain = verdict(evidence(0.4, 0.5, 0.6), threshold=0.1)
     cost = verdict(evidence(-0.1, 0.02, 0.1), direction="below", threshold=0.01)
-    lost = verdict(evidence(-0.1, 0.3, 0.7))
+    ends = held.reached(pairs(partial(ended, [4], [1]), partial(ended, [1], [2], **LOG)))
+    text = held.answer([gain, cost], held.apart(outcomes), ends)
+    order = (
+        "+50.0",
+        "reproduced",
+        "+2.0",
+        "not reproduced",
+        "+0.0",
+        "−30.0",
+        "0.89",
+        "0.56",
+        "0.50",
+    )
+    places = [text.index(part) for part in order]
+    assert places == sorted(places)
+
+
+def test_the_answer_says_what_is_not_known():
+    outcomes, _ = sides([0.8, 0.8, 0.8], [0.5, 0.5, 0.5])
+    gain, cost = verdict(evidence(0.4, 0.5, 0.6)), verdict(evidence(0.4, 0.5, 0.6))
     ends = held.reached([ended([4], [1]), ended([1], [2], **LOG)])
-    text = held.answer([gain, cost, lost], rows, held.apart(outcomes, rows), ends)
-    order = [text.index(word) for word in ("reproduced", "not reproduced", "partly")]
-    assert order == sorted(order)
-    for part in ("+50.0", "+2.0", "+80.0", "−30.0", "0.50"):
-        assert part in text
+    assert f"a share of {UNKNOWN} of" in held.answer([gain, cost], held.apart(outcomes), ends)

@@ -5,7 +5,7 @@ import planted
 import pytest
 import torch
 from lived_in import build, images
-from verdicts import evidence, verdict
+from made_paths import path
 
 from bn_memorization import train
 from bn_memorization import trained_invariant as trained
@@ -14,13 +14,6 @@ from bn_memorization.ratios import batch_sigma, channels, weight_norms
 from bn_memorization.train import Run
 
 pytestmark = pytest.mark.usefixtures("seeded_on_one_thread")
-
-
-def path(ratio, size, layer=None, left_out=0, **changes):
-    """Return a path with ratio and size [E + 1, C]."""
-    ratio, size = np.array(ratio, float), np.array(size, float)
-    config = planted.config(epochs=len(ratio) - 1, **changes)
-    return trained.Path(config, np.array(layer or [1] * ratio.shape[1]), ratio, size, left_out)
 
 
 def made_run(size=0.5, **changes):
@@ -55,9 +48,6 @@ def test_channels_without_weights_of_their_own_are_left_out_and_counted():
     assert found.ratio.shape == found.size.shape == (2, 216)
     assert len(found.layer) == 216
     assert found.layer[0] == 2  # six of ten are the first layer
-    text = trained.coverage([found, path([[1], [1]], [[1], [1]])])
-    assert text.startswith("Every BN channel")  # the last network of an architecture speaks for it
-    assert "10 of 226 in lenet" in trained.coverage([found])
 
 
 def test_no_channel_with_weights_of_its_own():
@@ -92,33 +82,51 @@ def test_the_share_by_size_by_hand():
     assert trained.grown(found) == 0.5
 
 
+def test_a_movement_is_no_net_change():
+    """Log rho moves by 3 and -3, log |w| by 1 and 1: a quarter of the movement, all of the net."""
+    e = math.e
+    found = trained.changes([path([[1, 1], [e**2, e**-4]], [[1, 1], [e, e]])])
+    np.testing.assert_allclose(found.rho, [3, -3])
+    assert trained.by_scale(found) == pytest.approx(1 / 4)
+    assert found["size"].mean() == pytest.approx(-found.ratio.mean())
+
+
 def test_evidence_is_over_models():
-    """Shares of channels that grew 0, 1/2 and 1: mean .5, s .5; t of 2 degrees 4.302652730."""
-    ends = ([0.5, 0.5], [0.5, 2], [2, 2])
-    paths = [path([[1, 1], end], np.ones((2, 2)), seed=n) for n, end in enumerate(ends)]
+    """Shares of channels that grew .4, .5 and .6: mean .5, s .1; t of 2 degrees 4.302652730."""
+    ends = ([2] * n + [0.5] * (10 - n) for n in (4, 5, 6))
+    paths = [path([[1] * 10, end], np.ones((2, 10)), seed=n) for n, end in enumerate(ends)]
     paths += [path([[1], [2]], [[1], [1]], noise_rate=0.5, seed=n) for n in range(2)]
     first, second = trained.evidence(trained.changes(paths), trained.grown)
-    reach = 4.302652729911275 * 0.5 / math.sqrt(3)
+    reach = 4.302652729911275 * 0.1 / math.sqrt(3)
     assert (first.estimate, first.low, first.high, first.n) == pytest.approx(
         (0.5, 0.5 - reach, 0.5 + reach, 3)
     )
     assert (second.where["noise_rate"], second.estimate, second.n) == (0.5, 1, 2)
 
 
-def test_parts_add_up():
-    e = math.e
-    paths = [path([[1, 1], [9, 1], [e, e**3]], [[1, 1], [1, 1], [e, e]], seed=0)]
-    paths += [path([[1, 1], [1, 1], [1, 1]], [[1, 1], [1, 1], [1, 1]], seed=1)]
-    (row,) = trained.parts(trained.changes(paths)).to_dict("records")
-    assert row.pop("setting") == "planted, LeNet, 25 % flipped"
-    assert row == {
-        "log γ/σ": pytest.approx(1),
-        "log γ|w|/σ": pytest.approx(1.5),
-        "−log |w|": pytest.approx(-0.5),
-        "grew since start": 0.5,  # both channels of one network and none of the other
-        "grew since epoch 1": 0.25,  # the first had 9, and ends with e^2
-        "n": 2,
-    }
+def test_the_interval_of_a_share_is_cut_at_0_and_1():
+    """Shares 0, 1/2 and 1: the t interval would reach beyond both. One model has no interval."""
+    ends = ([0.5, 0.5], [0.5, 2], [2, 2])
+    paths = [path([[1, 1], end], np.ones((2, 2)), seed=n) for n, end in enumerate(ends)]
+    (found,) = trained.evidence(trained.changes(paths), trained.grown)
+    assert (found.estimate, found.low, found.high) == (0.5, 0, 1)
+    (alone,) = trained.evidence(trained.changes(paths[:1]), trained.grown)
+    assert math.isnan(alone.low)
+    assert math.isnan(alone.high)
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_quotient_is_of_means_and_not_the_mean_of_quotients(sign):
+    """(1 + 2 + 6) over (2 + 3 + 4) is 1; the mean of 1/2, 2/3 and 3/2 is not."""
+    found = trained.quotient([sign * 1, sign * 2, sign * 6], [sign * 2, sign * 3, sign * 4])
+    assert found == pytest.approx(1)
+    assert trained.quotient([0, 0, 0], [2, 3, 4]) == 0
+
+
+@pytest.mark.parametrize("below", [[-1, 1, 3], [0, 0, 0], [1, 2, 30], [2]])
+def test_no_quotient_where_the_denominator_is_not_clear_of_zero(below):
+    """An interval around zero, one of no width on it, a wide one, and none."""
+    assert math.isnan(trained.quotient([1] * len(below), below))
 
 
 def test_through_training_is_by_layer_and_averaged_in_logs():
@@ -134,29 +142,6 @@ def test_through_training_is_by_layer_and_averaged_in_logs():
         assert found.loc[("rho", 1, epoch), "low"] == pytest.approx(3 * wanted)
     assert found.loc[("ratio", 2, 1), "high"] == pytest.approx(5)
     assert set(found.dataset) == {"planted"}
-
-
-def test_by_layer_by_hand():
-    paths = [path([[0.5, 2, 3], [0.6, 0.5, 6]], [[1, 1, 2], [2, 2, 2]], layer=[1, 1, 2])]
-    found = trained.by_layer(paths)
-    assert found.layer.tolist() == ["1", "2", "all"]
-    assert found["γ/σ, start"].tolist() == [1.25, 3, 2]
-    assert found["γ/σ, end"].tolist() == [0.55, 6, 0.6]
-    assert found["γ|w|/σ, end"].tolist() == pytest.approx([1.1, 12, 1.2])
-    assert found["|w|, end/start"].tolist() == [2, 1, 2]
-    assert found["above 1, start"].tolist() == [0.5, 1, pytest.approx(2 / 3)]
-    assert found["above 1, end"].tolist() == [0, 1, pytest.approx(1 / 3)]
-    assert found["same side"].tolist() == [0.5, 1, pytest.approx(2 / 3)]
-
-
-def test_the_answer_follows_its_evidence():
-    share = {"unit": "share", "threshold": 0.5}
-    grows = verdict(evidence(0.6, 0.7, 0.8), evidence(0.1, 0.2, 0.3), **share)
-    scale = verdict(evidence(0.1, 0.12, 0.2), direction="below", **share)
-    layers = trained.by_layer([path([[0.5, 2], [0.6, 0.5]], [[1, 1], [2, 2]])])
-    text = trained.answer(grows, scale, layers)
-    for part in ("0.20 to 0.70", "partly", "0.12", "reproduced", "0.50 of the channels end"):
-        assert part in text
 
 
 def test_the_probe_gives_what_a_path_needs():

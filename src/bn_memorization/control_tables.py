@@ -1,5 +1,6 @@
 """Tables and sentences of the controls, with nothing computed but counts."""
 
+import math
 from collections.abc import Sequence
 
 import pandas as pd
@@ -7,7 +8,8 @@ from pandas.io.formats.style import Styler
 
 from bn_memorization.config import SETTING
 from bn_memorization.control_claims import told
-from bn_memorization.controls import FIXED, UNITS
+from bn_memorization.control_gates import REASON
+from bn_memorization.controls import FIXED, MATCHINGS, UNITS
 from bn_memorization.judging import Evidence, Verdict
 from bn_memorization.memorization import final_accuracy
 from bn_memorization.report import (
@@ -56,7 +58,7 @@ def left(shares: pd.DataFrame, profile: str) -> Styler:
 def clear(shares: pd.DataFrame) -> str:
     """Return a sentence on the matchings under which each gap lies above zero with its interval."""
     parts = []
-    for quantity, part in shares.groupby("quantity", sort=False):
+    for quantity, part in shares[shares.matching.isin(MATCHINGS)].groupby("quantity", sort=False):
         settings = part.groupby("matching", sort=False)
         held = [key for key, of in settings if all(gap.low > 0 for gap in of["gap"])]
         parts.append(f"{quantity}: {', '.join(held) or 'none'}")
@@ -101,6 +103,7 @@ def rates(found: pd.DataFrame, profile: str) -> Styler:
     for row in found.to_dict("records"):
         shown = {"setting": _setting(row), "arm": name(row["norm"]), "rate": f"{row['lr']:g}"}
         shown |= {name(key): cell(key, row[key]) for key in ("corrupted", "clean", "test")}
+        shown["spread on test"] = cell("", row["spread"])
         shown["clean loss"] = f"{row['clean_loss']:.3f}"
         shown |= {f"seeds for {rule}": row[rule] for rule in RULES}
         rows.append(shown | {"profile": profile})
@@ -125,7 +128,7 @@ def standings(found: pd.DataFrame, profile: str) -> Styler:
         shown |= {name(key): cell(key, row[key]) for key in ("corrupted", "clean", "test")}
         shown["clean loss"] = f"{row['clean_loss']:.3f}"
         shown["γ/σ"] = "none" if pd.isna(row["ratio"]) else f"{row['ratio']:.2f}"
-        shown["AUC"] = f"{row['auc']:.3f}"
+        shown["AUC (small pools, their batch size)"] = f"{row['auc']:.3f}"
         rows.append(shown | {"profile": profile})
     return readable(pd.DataFrame(rows))
 
@@ -141,14 +144,14 @@ def norm_gaps(found: pd.DataFrame, profile: str) -> Styler:
     rows = [
         {"setting": _setting(row), "arm": name(row["norm"])}
         | {head: _gap(row[key]) for key, head in heads.items()}
-        | {"n": max(row[key].n for key in heads if row[key]), "profile": profile}
+        | {"n": row["n"], "profile": profile}
         for row in found.to_dict("records")
     ]
     return readable(pd.DataFrame(rows))
 
 
-def _gap(gap: Gap | None) -> str:
-    return "itself" if gap is None else _effect(gap, "accuracy")
+def _gap(gap: Gap | str) -> str:
+    return gap if isinstance(gap, str) else _effect(gap, "accuracy")
 
 
 def how_far(runs: Sequence[Run]) -> str:
@@ -173,17 +176,16 @@ ACCURACY_TOLD = {
     "matched_test": "at equal test accuracy",
     "matched_fitted": "after the long runs",
 }
+LOSS_TOLD = {"matched_corrupted_loss": "at equal clean training loss"}
 GRADIENT_TOLD = {"matched_gradient": "on the way to equal clean training loss"}
 ATTACK_TOLD = {
-    "matched_attack_clean": "with no outliers",
-    "matched_attack_1": "with 1 % outliers",
-    "matched_attack_5": "with 5 % outliers",
+    "matched_attack_clean": "with no outliers at equal loss on clean members",
+    "matched_attack_1": "with 1 % outliers there",
+    "matched_attack_5": "with 5 % outliers there",
+    "fitted_attack": "on the small pools after the long runs",
 }
-PARTS_TOLD = {
-    "norm_gamma": "to BN with gamma fixed at 1",
-    "norm_statistics": "to BN with its statistics as constants",
-}
-OTHER_TOLD = {"norm_other": "to the plain network"}
+# These are told by what they state.
+STATED = ("norm_gamma", "norm_statistics", "norm_other", "batch_sizes")
 
 
 def answer(fixed: Sequence[Evidence], verdicts: Sequence[Verdict]) -> str:
@@ -194,26 +196,46 @@ def answer(fixed: Sequence[Evidence], verdicts: Sequence[Verdict]) -> str:
     found = {verdict.claim.key: verdict for verdict in verdicts}
 
     def listed(told_as: dict[str, str]) -> str:
-        parts = [
-            f"{span(v.evidence, v.claim.unit)} {words} ({told(key, v.word)})"
-            for key, words in told_as.items()
-            if (v := found.get(key))
-        ]
-        return _joined(parts)
+        return _joined([_told(found[key], words) for key, words in told_as.items() if key in found])
 
     text = (
         "After equal epochs at one learning rate, the gap in accuracy on corrupted samples between "
         f"BN and the plain network is {span(fixed, 'accuracy')}. It is {listed(ACCURACY_TOLD)}."
     )
-    if norms := listed(GRADIENT_TOLD):
-        text += f" Cliff's delta of their gradient norms is {norms}."
-    if attacked := listed(ATTACK_TOLD):
-        text += f" At equal training loss the attack's gap in AUC is {attacked}."
-    if parts := listed(PARTS_TOLD):
-        text += f" After equal epochs BN's gap in accuracy on corrupted samples is {parts}."
-    if other := listed(OTHER_TOLD):
-        text += f" That of group norm is {other}."
-    return text
+    starts = {
+        "The gap in their loss": LOSS_TOLD,
+        "Cliff's delta of their gradient norms": GRADIENT_TOLD,
+        "The attack's gap in AUC": ATTACK_TOLD,
+    }
+    for start, told_as in starts.items():
+        if parts := listed(told_as):
+            text += f" {start} is {parts}."
+    return "".join([text, *(f" {_stated(found[key])}." for key in STATED if key in found)])
+
+
+def _told(verdict: Verdict, words: str) -> str:
+    return f"{_effects(verdict)} {words} ({_word(verdict)})"
+
+
+def _stated(verdict: Verdict) -> str:
+    """Return what a control states, with its word and what was found."""
+    return f"{verdict.claim.statement.rstrip('.')}: {_word(verdict)} ({_effects(verdict)})"
+
+
+def _effects(verdict: Verdict) -> str:
+    """Return the range of the estimates that have an interval, of all where none has."""
+    read = [item for item in verdict.evidence if not math.isnan(item.low)]
+    return span(read or verdict.evidence, verdict.claim.unit)
+
+
+def _word(verdict: Verdict) -> str:
+    """Return the verdict as a control is told; where a gate left none, with its reasons."""
+    word = told(verdict.claim.key, verdict.word)
+    kinds = [item.interval for item in verdict.evidence]
+    if not all(kind.startswith(REASON) for kind in kinds):
+        return word
+    reasons = dict.fromkeys(kind.removeprefix(REASON) for kind in kinds)
+    return f"no verdict: {'; '.join(reasons)}"
 
 
 def _joined(parts: Sequence[str]) -> str:

@@ -5,7 +5,7 @@ the two epochs around it. A matching says at which moment of each arm a pair of 
 functions are pure.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 import numpy as np
@@ -13,25 +13,35 @@ import pandas as pd
 from scipy import stats as distributions
 
 from bn_memorization.config import SETTING
-from bn_memorization.control_claims import CONTROLS
-from bn_memorization.judging import Evidence, Verdict, judge
+from bn_memorization.judging import Evidence
 from bn_memorization.matched import moment
-from bn_memorization.membership import CLAIM_OF, DECIDES, INTERVAL, Pool
+from bn_memorization.membership import INTERVAL
 from bn_memorization.memorization import paired
-from bn_memorization.stats import LEVEL, Gap, auc, cliffs_delta, mean_interval
+from bn_memorization.report import count
+from bn_memorization.stats import LEVEL, Gap, cliffs_delta, mean_interval
 from bn_memorization.train import Run
 
 FIXED, TUNED, TUNED_LOSS = "equal epochs", "learning rates tuned", "tuned and equal clean loss"
 LOSS, LOG, TEST = "equal clean loss", "equal clean loss (log lines)", "equal test accuracy"
 LONG = "long run"
 MATCHINGS = (FIXED, TUNED, TUNED_LOSS, LOSS, LOG, TEST, LONG)
+# Of an attack that is made some epochs apart: what lies around the place that is read.
+BEFORE, AFTER = "the look before equal clean loss", "the look after equal clean loss"
+NEIGHBORS = (BEFORE, AFTER)
 
 ACCURACY, CORRUPTED_LOSS = "accuracy on corrupted samples", "loss on corrupted samples"
-GRADIENT, AUC = "gradient norms", "AUC"
-UNITS = {ACCURACY: "accuracy", CORRUPTED_LOSS: "nats", GRADIENT: "Cliff's delta", AUC: "AUC"}
+GRADIENT, CLEAN_GRADIENT = "gradient norms", "gradient norms of clean samples"
+AUC = "AUC"
+UNITS = {
+    ACCURACY: "accuracy",
+    CORRUPTED_LOSS: "nats",
+    GRADIENT: "Cliff's delta",
+    CLEAN_GRADIENT: "Cliff's delta",
+    AUC: "AUC",
+}
 
 Moments = tuple[float, float]  # of the arm with BN and of the plain one
-COLUMNS = [*SETTING, "matching", "quantity", "unit", "value"]
+COLUMNS = [*SETTING, "sizes", "matching", "quantity", "unit", "value"]
 
 
 def until(run: Run, epochs: int) -> Run:
@@ -48,7 +58,15 @@ def until(run: Run, epochs: int) -> Run:
     return Run(replace(run.config, epochs=epochs), cut, run.meta)
 
 
-_OF_EPOCHS = ("accuracy", "loss", "fitted", "norm_corrupted", "norm_clean", "gamma", "sigma")
+_OF_EPOCHS = (
+    *("accuracy", "loss", "fitted", "norm_corrupted", "norm_clean", "gamma", "sigma"),
+    "weight_norm",
+)
+
+
+def sizes(run: Run) -> str:
+    """Return how many images a run had, and for how long."""
+    return f"{run.config.train_size} images, {count(run.config.epochs, 'epoch')}"
 
 
 def at_end(treated: Run, plain: Run) -> Moments:
@@ -75,12 +93,12 @@ def read(path: np.ndarray, at: float) -> float:
     return float(np.interp(at, np.arange(len(path)), path))
 
 
-def mean_norms(run: Run, at: float) -> np.ndarray:
-    """Return each corrupted sample's gradient norm, mean over training up to a moment, [n].
+def mean_norms(run: Run, at: float, subset: str = "corrupted") -> np.ndarray:
+    """Return each sample's gradient norm in a subset, mean over training up to a moment, [n].
 
     The mean, not the sum: an arm that takes longer to the same place has no more of it for that.
     """
-    norms = run.arrays["norm_corrupted"].astype(np.float64)
+    norms = run.arrays[f"norm_{subset}"].astype(np.float64)
     if at == 0:
         return norms[0]
     epochs = np.arange(len(norms))
@@ -94,10 +112,13 @@ def run_values(treated: Run, plain: Run, moments: Moments) -> dict[str, float]:
     both = list(zip((treated, plain), moments, strict=True))
     accuracy = [read(run.curve("accuracy", "corrupted"), at) for run, at in both]
     loss = [read(run.curve("loss", "corrupted"), at) for run, at in both]
+    norms = {GRADIENT: "corrupted", CLEAN_GRADIENT: "clean"}
     return {
         ACCURACY: accuracy[0] - accuracy[1],
         CORRUPTED_LOSS: loss[1] - loss[0],
-        GRADIENT: cliffs_delta(*(mean_norms(run, at) for run, at in both)),
+    } | {
+        quantity: cliffs_delta(*(mean_norms(*one, subset) for one in both))
+        for quantity, subset in norms.items()
     }
 
 
@@ -113,7 +134,8 @@ def of_runs(long: Iterable[Run], tuned: Iterable[Run], norm: str, epochs: int) -
         for where, first, second in paired(runs, norm):
             for pair in zip(first, second, strict=True):
                 for matching, moments in matchings.items():
-                    key = where | {"matching": matching, "unit": pair[0].config.seed}
+                    key = where | {"sizes": sizes(pair[0]), "matching": matching}
+                    key["unit"] = pair[0].config.seed
                     values = run_values(*pair, moments(*pair))
                     rows.extend(key | {"quantity": q, "value": v} for q, v in values.items())
 
@@ -126,68 +148,21 @@ def of_runs(long: Iterable[Run], tuned: Iterable[Run], norm: str, epochs: int) -
     return pd.DataFrame(rows)[COLUMNS]
 
 
-def of_pools(pairs: Iterable[tuple[Pool, Pool]], epochs: int) -> pd.DataFrame:
-    """Return the gaps in AUC of all pairs of models under every matching, rows as in `of_runs`.
-
-    The arms are matched within their first `epochs` epochs; a pool that goes on is read after its
-    last one, too. Losses are read on their log, as in `membership.at_equal_loss`.
-    """
-    rows = []
-    for pair in pairs:
-        last = pair[0].looks.index(epochs)
-        paths = [auc_path(pool) for pool in pair]
-        loss, test = (
-            [getattr(pool, name)[: last + 1] for pool in pair]
-            for name in ("train_loss", "test_accuracy")
-        )
-        places = {
-            FIXED: [np.full(len(pool.keep), last) for pool in pair],
-            LOG: _reach(np.log(loss), np.log([path[-1] for path in loss])),
-            TEST: _reach(np.negative(test), np.negative([path.max(axis=0) for path in test])),
-        }
-        if last + 1 < len(paths[0]):
-            places[LONG] = [np.full(len(pool.keep), len(paths[0]) - 1) for pool in pair]
-        for matching, at in places.items():
-            first, second = (_pair_means(*both) for both in zip(paths, at, strict=True))
-            key = pair[0].where | {"matching": matching, "quantity": AUC}
-            gaps = enumerate(first - second)
-            rows.extend(key | {"unit": unit, "value": gap} for unit, gap in gaps)
-    return pd.DataFrame(rows)[COLUMNS]
-
-
-def auc_path(pool: Pool) -> np.ndarray:
-    """Return the AUC of the deciding attack on each model at each look, [K, M]."""
-    scores = [pool.score(DECIDES, look) for look in range(len(pool.looks))]
-    return np.array([[auc(*one) for one in zip(s, pool.keep, strict=True)] for s in scores])
-
-
-def _reach(paths: np.ndarray, ends: np.ndarray) -> list[list[float]]:
-    """Return where each model of both arms first was down to the higher of its two arms' ends.
-
-    paths[2, K, M] and ends[2, M], of both arms.
-    """
-    target = np.max(ends, axis=0)
-    return [[moment(*both) for both in zip(path.T, target, strict=True)] for path in paths]
-
-
-def _pair_means(path: np.ndarray, at: Sequence[float]) -> np.ndarray:
-    """Return path[K, M] at each model's place, mean over the two models of a pair, [M / 2]."""
-    values = [read(*both) for both in zip(path.T, at, strict=True)]
-    return np.reshape(values, (-1, 2)).mean(axis=1)
-
-
 def evidence(values: pd.DataFrame, matching: str, quantity: str) -> list[Evidence]:
-    """Return the evidence for a quantity under a matching, a setting each; none may be there."""
+    """Return the evidence for a quantity under a matching, a setting each; none may be there.
+
+    Where it was found tells the sizes too.
+    """
     chosen = values[(values.matching == matching) & (values.quantity == quantity)]
     interval = INTERVAL if quantity == AUC else Evidence.__dataclass_fields__["interval"].default
     return [
-        replace(Evidence.from_gap(_where(key), mean_interval(part.value)), interval=interval)
+        replace(Evidence.from_gap(_where(key, part), mean_interval(part.value)), interval=interval)
         for key, part in chosen.groupby(list(SETTING), sort=False)
     ]
 
 
-def _where(key: tuple) -> dict[str, object]:
-    return dict(zip(SETTING, key, strict=True))
+def _where(key: tuple, part: pd.DataFrame) -> dict[str, object]:
+    return dict(zip(SETTING, key, strict=True)) | {"sizes": part["sizes"].iloc[0]}
 
 
 def shares_left(values: pd.DataFrame) -> pd.DataFrame:
@@ -199,7 +174,7 @@ def shares_left(values: pd.DataFrame) -> pd.DataFrame:
     rows = []
     for key, part in values.groupby([*SETTING, "quantity"], sort=False):
         wide = part.pivot(index="unit", columns="matching", values="value")
-        for matching in (name for name in MATCHINGS if name in wide):
+        for matching in (name for name in (*MATCHINGS, *NEIGHBORS) if name in wide):
             gap = mean_interval(wide[matching].to_numpy())
             share = share_left(wide[matching], wide[FIXED])
             where = dict(zip((*SETTING, "quantity"), key, strict=True))
@@ -232,15 +207,3 @@ def share_left(gap: np.ndarray, whole: np.ndarray, level: float = LEVEL) -> Gap 
 def joined(*values: pd.DataFrame) -> pd.DataFrame:
     """Return the rows of several frames of effects as one frame."""
     return pd.concat(values, ignore_index=True)
-
-
-def attack_verdicts(values: pd.DataFrame) -> list[Verdict]:
-    """Return the verdict on AUC at equal training loss for each claim's share of outliers."""
-    found = []
-    items = evidence(values, LOG, AUC)
-    for rate, key in CLAIM_OF.items():
-        own = [item for item in items if item.where["noise_rate"] == rate]
-        if own:
-            control = key.replace("membership", "matched_attack")
-            found.append(judge(CONTROLS[control], own))
-    return found

@@ -126,8 +126,8 @@ MECHANISM = declare(
         number=4,
         title="Dose of gamma/sigma: any response",
         statement="Setting gamma/sigma higher makes corrupted samples be fitted faster, at an "
-        "equal effective learning rate.",
-        quantity="exponent b in speed ~ (gamma/sigma)^b, fitted in each seed over doses: speed is "
+        "equal effective learning rate of the weights before BN.",
+        quantity="exponent kappa in speed ~ (gamma/sigma)^kappa, fitted in each seed over doses: speed is "
         "one over the epochs until a quarter of the corrupted samples is fitted, gamma/sigma the "
         "one achieved; all layers, weights held",
         unit="exponent",
@@ -165,9 +165,10 @@ MECHANISM = declare(
         key="dose_attack",
         number=3,
         title="Dose of gamma/sigma: membership inference",
-        statement="Membership inference is stronger where gamma/sigma is set higher.",
-        quantity="AUC of LiRA (online, pooled variance), highest dose minus lowest, all layers, "
-        "weights held, after equal epochs",
+        statement="Membership inference is stronger at the highest dose of gamma/sigma than at the "
+        "lowest.",
+        quantity="AUC of LiRA (online, pooled variance), highest dose minus lowest, as they are "
+        "set, all layers, weights held, after equal epochs",
         unit="AUC",
         direction="above",
         threshold=0.0,

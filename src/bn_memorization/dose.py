@@ -44,11 +44,24 @@ def speed(curve: ArrayLike, level: float) -> float:
     """
     curve = np.asarray(curve, float)
     reached = np.flatnonzero(curve[1:] >= level)
-    if not reached.size:
-        return float("nan")
-    before, after = curve[reached[0]], curve[reached[0] + 1]
+    return _speed_at(curve, level, reached[0] + 1) if reached.size else float("nan")
+
+
+def lasting_speed(curve: ArrayLike, level: float) -> float:
+    """Return one over the epochs until the share `curve[E + 1]` stays at `level` or above, or NaN.
+
+    That is the last time at which it gets there, read as in `speed`; NaN is a run that ends below.
+    """
+    curve = np.asarray(curve, float)
+    below = np.flatnonzero(curve[1:] < level)
+    epoch = below[-1] + 2 if below.size else 1
+    return _speed_at(curve, level, epoch) if epoch < len(curve) else float("nan")
+
+
+def _speed_at(curve: np.ndarray, level: float, epoch: int) -> float:
+    before, after = curve[epoch - 1], curve[epoch]
     share = (level - before) / (after - before) if before < level else 1.0
-    return float(1 / (reached[0] + share))
+    return float(1 / (epoch - 1 + share))
 
 
 def outcomes(runs: Iterable[Run]) -> pd.DataFrame:

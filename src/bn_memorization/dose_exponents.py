@@ -1,7 +1,7 @@
 """Exponents of the response to a dose: a slope of logs in each seed, an interval over seeds.
 
 In each seed the log of the response is regressed on the log of the dose: the slope is the exponent
-b in response ~ dose^b. Its interval is over seeds, as the unit is the trained model.
+kappa in response ~ dose^kappa. Its interval is over seeds, as the unit is the trained model.
 """
 
 from dataclasses import replace
@@ -19,7 +19,7 @@ from bn_memorization.stats import Gap, mean_interval
 
 
 def slope(x: ArrayLike, y: ArrayLike) -> float:
-    """Return the least-squares slope of log y[n] on log x[n]: b of y ~ x^b.
+    """Return the least-squares slope of log y[n] on log x[n]: kappa of y ~ x^kappa.
 
     Raises ValueError for values that are not above 0, or x that do not differ.
     """
@@ -103,20 +103,33 @@ def selective(outcomes: pd.DataFrame, series: str) -> list[Evidence]:
     return evidence(exponents(outcomes.assign(ratio=ratio), "ratio", series))
 
 
+def equal_doses(outcomes: pd.DataFrame) -> pd.DataFrame:
+    """Return the outcomes, HELD and FREE as at the doses alone at which both have a speed.
+
+    At the others of a seed neither the speed on corrupted samples nor the weight norm is known.
+    """
+    both = outcomes[outcomes.series.isin([HELD, FREE]) & outcomes.corrupted.notna()]
+    series = both.groupby([*RUN, "dose"]).series.transform("nunique")
+    equal = outcomes.index.isin(series.index[series == 2]) | ~outcomes.series.isin([HELD, FREE])
+    kept = {name: outcomes[name].where(equal) for name in ("corrupted", "weight")}
+    return outcomes.assign(**kept)
+
+
 def parts(outcomes: pd.DataFrame) -> pd.DataFrame:
     """Return the exponent of the free weights split, a row a setting and seed; NaN left out.
 
-    Columns: SETTING, seed; free and held, the exponents of corrupted samples' speed; moved, that of
-    the squared weight norm against gamma/sigma with free weights; by_rate, that of the speed
-    against the learning rate, without a penalty; rate = -moved * by_rate, what the effective
-    learning rate, which goes with one over the squared norm, would give alone; beyond_rate = free -
-    rate; rest = free - held - rate, which is 0 if the two parts add up.
+    Held and free are compared over `equal_doses`. Columns: SETTING, seed; free and held, the
+    exponents of corrupted samples' speed; moved, that of the squared weight norm against
+    gamma/sigma with free weights; by_rate, that of the speed against the learning rate, without a
+    penalty; rate = -moved * by_rate, what the effective learning rate, which goes with one over the
+    squared norm, would give alone; beyond_rate = free - rate; rest = free - held - rate, which is 0
+    if the two parts add up.
     """
-    known = outcomes[outcomes.corrupted.notna()]
+    equal = equal_doses(outcomes)
     columns = {
-        "free": _by_seed(outcomes, "corrupted", FREE),
-        "held": _by_seed(outcomes, "corrupted", HELD),
-        "moved": 2 * _by_seed(known, "weight", FREE),
+        "free": _by_seed(equal, "corrupted", FREE),
+        "held": _by_seed(equal, "corrupted", HELD),
+        "moved": 2 * _by_seed(equal, "weight", FREE),
         "by_rate": _by_seed(outcomes, "corrupted", RATE, dose="dose"),
     }
     frame = pd.DataFrame(columns).dropna().reset_index()

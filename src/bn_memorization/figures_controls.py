@@ -9,7 +9,14 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, NullLocator, PercentFormatter
 
 from bn_memorization.config import SETTING
-from bn_memorization.controls import ACCURACY, AUC, CORRUPTED_LOSS, GRADIENT, MATCHINGS
+from bn_memorization.controls import (
+    ACCURACY,
+    AUC,
+    CLEAN_GRADIENT,
+    CORRUPTED_LOSS,
+    GRADIENT,
+    MATCHINGS,
+)
 from bn_memorization.figures import INK, WIDTH, color, signed
 from bn_memorization.memorization import final_accuracy
 from bn_memorization.models import PLAIN
@@ -24,14 +31,18 @@ PANELS = {
     GRADIENT: (1, "gradient norms\n(Cliff's delta)"),
     AUC: (100, "AUC of the attack\n(points)"),
 }
-EQUAL_LOSS_INK = "0.55"
+GRAY = "0.55"
+# What stands in a panel beside its own quantity, in gray: that of the samples that are clean.
+BESIDE = {GRADIENT: CLEAN_GRADIENT}
+# How a row without a gap tells why.
+WHY = {"ha": "right", "va": "center", "fontsize": "small", "color": GRAY}
 
 
 def matchings(shares: pd.DataFrame, profile: str) -> Figure:
     """Draw every gap under every matching, a row of panels a setting, a panel a quantity.
 
     `shares` is that of `controls.shares_left`. A matching in which a quantity was not measured has
-    an empty row.
+    an empty row. Gray squares: see BESIDE.
     """
     settings = list(shares.groupby(list(SETTING), sort=False))
     figure, axes = plt.subplots(
@@ -45,8 +56,11 @@ def matchings(shares: pd.DataFrame, profile: str) -> Figure:
     order = MATCHINGS[::-1]
     for row, (key, part) in zip(axes, settings, strict=True):
         for axis, (quantity, (scale, label)) in zip(row, PANELS.items(), strict=True):
-            for item in part[part.quantity == quantity].itertuples():
-                _interval(axis, item.gap, order.index(item.matching), scale)
+            shown = part[part.matching.isin(order)]
+            for item in shown[shown.quantity == quantity].itertuples():
+                _interval(axis, item.gap, order.index(item.matching) + 0.12, scale)
+            for item in shown[shown.quantity == BESIDE.get(quantity)].itertuples():
+                _interval(axis, item.gap, order.index(item.matching) - 0.15, scale, GRAY, "s")
             axis.axvline(0, color=INK, ls="--", lw=1)
             axis.set_xlabel(label, loc="left", fontsize="small")
             axis.set_yticks(range(len(order)), order)
@@ -67,8 +81,8 @@ def _interval(
 def norm_gaps(standings: pd.DataFrame, profile: str) -> Figure:
     """Draw each norm's gap to plain and BN's gap to each norm, a row of panels a setting.
 
-    An arm has no gap to itself. `standings` is that of `norm_controls.standings`. Black: after
-    equal epochs; gray: at equal clean training loss.
+    An arm has no gap to itself; a row without one says why. `standings` is that of
+    `norm_controls.standings`. Black: after equal epochs; gray: at equal clean training loss.
     """
     settings = list(standings.groupby(list(SETTING), sort=False))
     norms = list(dict.fromkeys(standings.norm))[::-1]
@@ -87,14 +101,17 @@ def norm_gaps(standings: pd.DataFrame, profile: str) -> Figure:
     for row, (key, part) in zip(axes, settings, strict=True):
         for axis, (columns, label) in zip(row, panels.items(), strict=True):
             for item in part.to_dict("records"):
-                if item[columns[0]] is None:  # an arm with itself
-                    continue
                 place = norms.index(item["norm"])
+                if isinstance(item[columns[0]], str):
+                    across = axis.get_yaxis_transform()  # the panel's width, a row's height
+                    axis.text(0.98, place, item[columns[0]], transform=across, **WHY)
+                    continue
                 _interval(axis, item[columns[0]], place + 0.15, 100)
-                _interval(axis, item[columns[1]], place - 0.15, 100, EQUAL_LOSS_INK, "s")
+                _interval(axis, item[columns[1]], place - 0.15, 100, GRAY, "s")
             axis.axvline(0, color=INK, ls="--", lw=1)
             axis.set_xlabel(f"{label} (points)", loc="left")
             axis.set_yticks(range(len(norms)), [name(norm) for norm in norms])
+            axis.set_ylim(-0.6, len(norms) - 0.4)
         row[0].set_title(
             setting(dict(zip(SETTING, key, strict=True))), loc="left", fontsize="small"
         )

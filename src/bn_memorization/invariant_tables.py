@@ -23,6 +23,9 @@ from bn_memorization.trained_invariant import (
 )
 from bn_memorization.trained_ratios import ONE
 
+NET = "net share by |w|"  # the column
+UNKNOWN = "not known here"
+
 
 def parts(changed: pd.DataFrame) -> pd.DataFrame:
     """Return the mean change of log gamma/sigma and its two parts, a row a setting.
@@ -42,7 +45,7 @@ def parts(changed: pd.DataFrame) -> pd.DataFrame:
     names |= {sign: f"grew {sign}" for sign in signs}
     frame = grouped.mean().rename(columns=names).assign(n=grouped.size())
     net = [quotient(models["size"], models.ratio) for _, models in grouped]
-    frame.insert(3, "net share by |w|", net)
+    frame.insert(3, NET, net)
     frame = frame.reset_index()
     where = [setting(row) for row in frame[list(SETTING)].to_dict("records")]
     frame.insert(0, "setting", where)
@@ -117,16 +120,28 @@ def mismatch(path: Path, trained: nn.Module, x: Tensor) -> str:
     )
 
 
-def answer(grows: Verdict, scale: Verdict, layers: pd.DataFrame) -> str:
-    """Return the answer of the first half in plain sentences; `layers` is that of `by_layer`."""
+def known(values: pd.Series, unit: str) -> str:
+    """Return the span of the values that are not NaN as text, or that there are none."""
+    found = values.dropna()
+    return between(found.min(), found.max(), unit) if len(found) else UNKNOWN
+
+
+def answer(
+    grows: Verdict, scale: Verdict, layers: pd.DataFrame, changed_parts: pd.DataFrame
+) -> str:
+    """Return the answer of the first half in plain sentences.
+
+    `layers` is the table of `by_layer` and `changed_parts` that of `parts`.
+    """
+    net = known(changed_parts[NET], "share")
     same = layers[layers.layer == "all"]["same side"]
     return (
         f"The invariant ratio γ|w|/σ grew over training in a share of "
         f"{span(grows.evidence, 'share')} of the channels (in most: {_told(grows)}). The size of "
         f"the weights makes a share of {span(scale.evidence, 'share')} of the movement of log γ/σ, "
-        "sizes of both parts summed over channels (less than half: "
-        f"{_told(scale)}), and {between(same.min(), same.max(), 'share')} of the channels "
-        "end on the side of γ/σ = 1 on which initialization put them."
+        f"sizes of both parts summed over channels (less than half: {_told(scale)}); its share of "
+        f"the net change is {net}. A share of {between(same.min(), same.max(), 'share')} of the "
+        "channels ends on the side of γ/σ = 1 on which initialization put them."
     )
 
 

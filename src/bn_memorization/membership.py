@@ -59,8 +59,16 @@ class Pool:
     @cached_property
     def train_loss(self) -> np.ndarray:
         """The mean cross-entropy of each model's members, [K, M], from their margins."""
-        loss = np.where(self.keep, np.logaddexp(0, -self.phi), 0.0)
-        return loss.sum(axis=-1) / self.keep.sum(axis=-1)
+        return self._loss(self.keep)
+
+    @cached_property
+    def clean_loss(self) -> np.ndarray:
+        """The same of its members that are no outliers, [K, M]."""
+        return self._loss(self.keep & ~self.outlier)
+
+    def _loss(self, chosen: np.ndarray) -> np.ndarray:
+        loss = np.where(chosen, np.logaddexp(0, -self.phi), 0.0)
+        return loss.sum(axis=-1) / chosen.sum(axis=-1)
 
     def seen_as(self, margins: np.ndarray) -> "Pool":
         """Return the pool as an attacker has it who reads other margins[M, N] after training."""
@@ -193,37 +201,3 @@ def mean_tpr(pool: Pool, fpr: float, attack: str = DECIDES) -> float | None:
     score = pool.score(attack)
     found = [tpr_at_fpr(*both, fpr) for both in zip(score, pool.keep, strict=True)]
     return None if None in found else float(np.mean(found))
-
-
-def at_equal_loss(pools: Iterable[Pool], norm: str) -> list[tuple[Evidence, float]]:
-    """Return the gap in AUC where both arms have the same training loss, and the mean of that loss.
-
-    For each model index the loss is the higher of the two arms' last ones, so that both arms have
-    come by it. Each arm's AUC there lies on the line between the two looks around the first time
-    that it did, AUC against the log of the loss. The models are asked for the image as it is alone.
-    """
-    found = []
-    for treated, plain in paired(pools, norm):
-        target = np.maximum(treated.train_loss[-1], plain.train_loss[-1])
-        first, second = (_aucs_at(pool, target) for pool in (treated, plain))
-        found.append((gap_of(treated.where, first, second), float(target.mean())))
-    return found
-
-
-def _aucs_at(pool: Pool, target: np.ndarray) -> np.ndarray:
-    """Return each pair's AUC at its models' training loss `target[M]`, [P]."""
-    path = np.array([_model_aucs(pool, look) for look in range(len(pool.looks))])  # [K, M]
-    loss, wanted = np.log(pool.train_loss), np.log(target)
-    values = []
-    for model in range(len(pool.keep)):
-        after = int(np.argmax(loss[:, model] <= wanted[model]))
-        before = max(after - 1, 0)
-        span = loss[before, model] - loss[after, model]
-        share = (loss[before, model] - wanted[model]) / span if span else 1.0
-        values.append(path[before, model] + share * (path[after, model] - path[before, model]))
-    return np.reshape(values, (-1, 2)).mean(axis=1)
-
-
-def _model_aucs(pool: Pool, look: int) -> list[float]:
-    score = pool.score(DECIDES, look)
-    return [auc(*both) for both in zip(score, pool.keep, strict=True)]

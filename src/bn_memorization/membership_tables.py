@@ -9,6 +9,7 @@ from pandas.io.formats.style import Styler
 
 from bn_memorization.errors import BadInput
 from bn_memorization.judging import Evidence, Verdict
+from bn_memorization.matched_attack import EqualLoss
 from bn_memorization.membership import ATTACKS, DECIDES, Pool, mean_tpr
 from bn_memorization.report import between, cell, count, name, number, readable, setting, span
 from bn_memorization.shadows import Shadow
@@ -89,10 +90,16 @@ def training(pools: Sequence[Pool], profile: str) -> Styler:
     return _table(rows, _caption(pools, profile))
 
 
-def at_equal_loss(found: Sequence[tuple[Evidence, float]], profile: str) -> Styler:
-    """Return the gap in AUC at equal training loss, a row a setting."""
-    rows = [_effect(item) | {"training loss": f"{loss:.3f}"} for item, loss in found]
-    return _table(rows, f"At equal training loss ({profile}).")
+def at_equal_loss(found: Sequence[EqualLoss], profile: str) -> Styler:
+    """Return the gap in AUC at equal loss on clean members, a row a setting and kind of line."""
+    rows = []
+    for one in found:
+        around = {"look before": one.before, "look after": one.after}
+        for lines, item in (("straight", one.straight), ("log", one.log)):
+            row = {"setting": setting(item.where), "lines": lines} | _effect(item)
+            row |= {head: number(gap, "AUC") for head, gap in around.items()}
+            rows.append(row | {"loss on clean members": f"{one.loss:.3f}"})
+    return _table(rows, f"At equal loss on clean members ({profile}).")
 
 
 def known(frame: pd.DataFrame, n_models: int, many: int, shift: float, profile: str) -> Styler:
@@ -147,7 +154,7 @@ def trained(shadows: Sequence[Shadow], profile: str) -> Markdown:
     )
 
 
-def answer(verdicts: Sequence[Verdict], equal: Sequence[tuple[Evidence, float]], arm: str) -> str:
+def answer(verdicts: Sequence[Verdict], equal: Sequence[EqualLoss], arm: str) -> str:
     """Return the chapter's answer in plain sentences: the gap by share of outliers, and matched."""
     parts = []
     for verdict in verdicts:
@@ -155,11 +162,13 @@ def answer(verdicts: Sequence[Verdict], equal: Sequence[tuple[Evidence, float]],
         parts.append(f"{span(verdict.evidence, 'AUC')} with {share} outliers ({verdict.word})")
     *most, last = parts
     listed = f"{', '.join(most)} and {last}" if most else last
-    matched = [item for item, _ in equal]
-    clear = sum(item.low > 0 for item in matched)
+    ways = ([one.straight for one in equal], [one.log for one in equal])
+    straight, log = (span(way, "AUC") for way in ways)
+    clear = [sum(item.low > 0 for item in way) for way in ways]
     return (
         f"After equal epochs, the likelihood-ratio attack's AUC against {arm} minus that against "
-        f"the plain network is {listed}. Taken where both arms have the same training loss, the "
-        f"gap is {span(matched, 'AUC')}, and its interval lies above zero in "
-        f"{clear} of {count(len(matched), 'setting')}."
+        f"the plain network is {listed}. Taken where both arms have the same loss on clean "
+        f"members, the gap is {straight} on straight lines between two looks and {log} on lines "
+        "against the log of the loss, and its interval lies above zero in "
+        f"{clear[0]} and {clear[1]} of {count(len(equal), 'setting')}."
     )

@@ -10,23 +10,24 @@ import numpy as np
 import pandas as pd
 
 from bn_memorization.config import SETTING
-from bn_memorization.controls import Moments, at_clean_loss, at_end, auc_path, read
+from bn_memorization.control_gates import has_learned, learned
+from bn_memorization.controls import Moments, at_clean_loss, at_end, read, sizes
 from bn_memorization.judging import Evidence
+from bn_memorization.matched_attack import auc_path
 from bn_memorization.membership import Pool
 from bn_memorization.memorization import final_accuracy
 from bn_memorization.models import PLAIN
-from bn_memorization.report import name
 from bn_memorization.stats import Gap, paired_gap
 from bn_memorization.train import Run
 
-# Clean accuracy below which a network has learned too little to be compared.
-LEARNED = 0.9
 # Which two norms each control compares: the first minus the second.
 COMPARED = {
     "norm_statistics": ("batch", "batch_cut"),
     "norm_gamma": ("batch", "batch_fixed_gamma"),
     "norm_other": ("group", PLAIN),
 }
+# In the place of a gap that there is not: a norm with itself, and one that has no meaning.
+ITSELF, UNLEARNED = "itself", "not learned"
 
 
 def arms(
@@ -62,21 +63,16 @@ def gap(pairs: Sequence[tuple[Run, Run]], moments: Callable[[Run, Run], Moments]
 def against(runs: Iterable[Run], first: str, second: str) -> list[Evidence]:
     """Return the gap in final accuracy on corrupted samples, first norm minus second.
 
-    A setting in which the mean clean accuracy of one of them is below LEARNED has no interval: a
-    network that has not learned the others is no measure of what it memorizes.
+    A setting in which one of them has not learned the clean samples has no interval
+    (`control_gates.learned`): such a network is no measure of what it memorizes.
     """
     return [decided(where, pairs) for where, pairs in arms(runs, first, second)]
 
 
 def decided(where: dict[str, object], pairs: Sequence[tuple[Run, Run]]) -> Evidence:
     """Return the evidence of one setting, as `against` describes it."""
-    item = Evidence.from_gap(where, gap(pairs, at_end))
-    clean = final_accuracy("clean")
-    for runs in zip(*pairs, strict=True):
-        if np.mean([clean(run) for run in runs]) < LEARNED:
-            note = f"none: {name(runs[0].config.norm)} has not learned the clean samples"
-            return replace(item, low=float("nan"), high=float("nan"), interval=note)
-    return item
+    where = where | {"sizes": sizes(pairs[0][0])}
+    return learned(Evidence.from_gap(where, gap(pairs, at_end)), zip(*pairs, strict=True))
 
 
 def by_batch_size(runs: Iterable[Run], norm: str) -> list[Evidence]:
@@ -97,14 +93,20 @@ def median_ratio(run: Run) -> float:
     return float(np.median(np.abs(gamma) / sigma)) if gamma.size else float("nan")
 
 
+def _read(pairs: Sequence[tuple[Run, Run]], moments: Callable[[Run, Run], Moments]) -> Gap | str:
+    both = all(has_learned(runs) for runs in zip(*pairs, strict=True))
+    return gap(pairs, moments) if both else UNLEARNED
+
+
 def standings(runs: Sequence[Run], pools: Iterable[Pool], treated: str) -> pd.DataFrame:
     """Return where each norm stands after the last epoch, a row a setting and norm.
 
     Means over seeds: columns corrupted, clean, test (accuracies), clean_loss and ratio (the median
     of |gamma|/sigma, NaN without BN); auc, that of the deciding attack on the pools at the same
-    epoch. Then the gaps in accuracy on corrupted samples, each a `stats.Gap`, None between a norm
-    and itself: to_plain and bn_minus (`treated` minus it), at the end and, as to_plain_equal and
-    bn_minus_equal, at equal clean loss.
+    epoch; n. Then the gaps in accuracy on corrupted samples, each a `stats.Gap`, or ITSELF between
+    a norm and itself, or UNLEARNED where one of the two has not learned the clean samples: to_plain
+    and bn_minus (`treated` minus it), at the end and, as to_plain_equal and bn_minus_equal, at
+    equal clean loss.
     """
     epochs = runs[0].config.epochs
     attacked = {
@@ -116,7 +118,7 @@ def standings(runs: Sequence[Run], pools: Iterable[Pool], treated: str) -> pd.Da
         to_plain, from_treated = arms(runs, norm, PLAIN), arms(runs, treated, norm)
         for (where, pairs), (_, others) in zip(to_plain, from_treated, strict=True):
             own = [run for run, _ in pairs]
-            row = where | {"norm": norm}
+            row = where | {"norm": norm, "n": len(own)}
             for subset in ("corrupted", "clean", "test"):
                 row[subset] = float(np.mean([final_accuracy(subset)(run) for run in own]))
             row["clean_loss"] = float(np.mean([run.curve("loss", "clean")[-1] for run in own]))
@@ -124,7 +126,7 @@ def standings(runs: Sequence[Run], pools: Iterable[Pool], treated: str) -> pd.Da
             row["auc"] = attacked[(*where.values(), norm)]
             both = {"to_plain": (pairs, PLAIN), "bn_minus": (others, treated)}
             for key, (of, other) in both.items():
-                row[key] = None if norm == other else gap(of, at_end)
-                row[f"{key}_equal"] = None if norm == other else gap(of, at_clean_loss)
+                row[key] = ITSELF if norm == other else _read(of, at_end)
+                row[f"{key}_equal"] = ITSELF if norm == other else _read(of, at_clean_loss)
             rows.append(row)
     return pd.DataFrame(rows)

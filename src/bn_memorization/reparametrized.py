@@ -17,6 +17,7 @@ from bn_memorization import experiments, tradeoff
 from bn_memorization import tradeoff_tables as tables
 from bn_memorization.config import NO_PENALTY, SETTING, ModelConfig, TrainConfig
 from bn_memorization.control_claims import told
+from bn_memorization.invariant_tables import known
 from bn_memorization.judging import Verdict
 from bn_memorization.report import MINUS, NO_BREAK, between, cell, number, readable, setting, span
 from bn_memorization.stats import paired_gap
@@ -26,7 +27,6 @@ from bn_memorization.trained_ratios import ratios
 
 FREE, HELD = "free", "held"
 NOTHING = "none"  # in the column of penalties
-UNKNOWN = "not known here"
 
 
 def plan(parameters: Mapping[str, object]) -> list[TrainConfig | ModelConfig]:
@@ -195,9 +195,9 @@ def answer(verdicts: Sequence[Verdict], gap: pd.DataFrame, ends: pd.DataFrame) -
     gain, cost = (span(verdict.evidence, "accuracy") for verdict in verdicts)
     words = [told(verdict.claim.key, verdict.word) for verdict in verdicts]
     penalized = gap.penalty != NOTHING
-    without, same = (_reach(gap[rows].gap, "accuracy") for rows in (~penalized, penalized))
-    removed = [_reach(gap[f"removed, {side}"], "share") for side in (FREE, HELD)]
-    through = _reach(ends[ends.weights == FREE]["through |w|"], "share")
+    without, same = (known(gap[rows].gap, "accuracy") for rows in (~penalized, penalized))
+    removed = [known(gap[f"removed, {side}"], "share") for side in (FREE, HELD)]
+    through = known(ends[ends.weights == FREE]["through |w|"], "share")
     return (
         f"With the weights before BN held at their norms, no penalty minus penalty is {gain} of "
         f"accuracy on corrupted samples (at least ten points: {words[0]}) and {cost} of test "
@@ -206,9 +206,3 @@ def answer(verdicts: Sequence[Verdict], gap: pd.DataFrame, ends: pd.DataFrame) -
         f"removes a share of {removed[0]} of it with weights free and {removed[1]} with weights "
         f"held. Growing weights make a share of {through} of what the penalties change in log γ/σ."
     )
-
-
-def _reach(values: pd.Series, unit: str) -> str:
-    """Return the span of what is known, or that nothing is."""
-    known = values.dropna()
-    return between(known.min(), known.max(), unit) if len(known) else UNKNOWN

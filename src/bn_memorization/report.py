@@ -23,6 +23,7 @@ from bn_memorization.train import Run
 
 MINUS, NO_BREAK = "\N{MINUS SIGN}", "\N{NO-BREAK SPACE}"
 NO_INTERVAL = "none"
+NOT_MEASURED = "not measured"
 NAMES = {
     "batch": "BN",
     "none": "plain",
@@ -87,9 +88,9 @@ def between(low: float, high: float, unit: str) -> str:
 
 
 def span(evidence: Sequence[Evidence], unit: str) -> str:
-    """Return the range of the estimates over settings as text."""
-    estimates = [item.estimate for item in evidence]
-    return between(min(estimates), max(estimates), unit)
+    """Return the range of the estimates over settings as text; n = 0 is no estimate."""
+    estimates = [item.estimate for item in evidence if item.n]
+    return between(min(estimates), max(estimates), unit) if estimates else NOT_MEASURED
 
 
 def count(n: int, noun: str) -> str:

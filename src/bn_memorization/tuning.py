@@ -50,7 +50,9 @@ def rates(runs: Iterable[Run]) -> pd.DataFrame:
     """Return what each rate gives after the last epoch, mean over seeds, and who chooses it.
 
     A row a setting, arm and rate. Columns: those of SETTING, norm, lr, corrupted, clean, test,
-    clean_loss, and for each rule the number of seeds whose run is the one at this rate.
+    clean_loss, spread (standard deviation over seeds of the accuracy on test, which the first
+    rule goes by; NaN for one seed), and for each rule the number of seeds whose run is the one at
+    this rate.
     """
     runs = list(runs)
     chosen = {rule: tuned(runs, rule) for rule in RULES}
@@ -62,6 +64,7 @@ def rates(runs: Iterable[Run]) -> pd.DataFrame:
             for subset in ("corrupted", "clean", "test"):
                 row[subset] = float(np.mean([run.curve("accuracy", subset)[-1] for run in of]))
             row["clean_loss"] = float(np.mean([run.curve("loss", "clean")[-1] for run in of]))
+            row["spread"] = float(pd.Series([RULES[TEST](run) for run in of]).std())
             configs = {run.config for run in of}
             row |= {rule: sum(r.config in configs for r in best) for rule, best in chosen.items()}
             rows.append(row)
