@@ -27,32 +27,38 @@ class Published:
 
     profile: str
     package: str
+    chapters: list[str]
     verdicts: list[dict]
     records: list[str]  # kind/key
 
 
 def publish(profile: str) -> None:
-    """Copy the records and verdicts of the book as it stands to the published folder.
+    """Copy the records and verdicts of a profile's chapters to the published folder.
 
-    Records that no published profile names any more are removed. Raises BadInput for an unknown
-    profile, and Failure when a chapter has not been executed with it, or has changed since.
+    Chapters that have not been executed with the profile, or have changed since, are left out and
+    named. Records that no published profile names any more are removed. Raises BadInput for an
+    unknown profile, and Failure when no chapter is left.
     """
+    marks = {name: fingerprint.of_chapter(name, profile) for name in fingerprint.chapters()}
+    executed = {name: paths.chapters() / f"{name}.ipynb" for name in marks}
+    made = [name for name, path in executed.items() if fingerprint.mark_of(path) == marks[name]]
+    if not made:
+        raise Failure(
+            f"No chapter is up to date with the profile {profile}. Run "
+            f"`make book PROFILE={profile}` first."
+        )
     verdicts, records = [], set()
-    for name in fingerprint.chapters():
-        executed = paths.chapters() / f"{name}.ipynb"
-        if fingerprint.mark_of(executed) != fingerprint.of_chapter(name, profile):
-            raise Failure(
-                f"{name} is not up to date with the profile {profile}. Run "
-                f"`make book PROFILE={profile}` first."
-            )
-        verdicts += map(_with_claim, json.loads(chapter.glued(executed, "verdicts")))
+    for name in made:
+        verdicts += map(_with_claim, json.loads(chapter.glued(executed[name], "verdicts")))
         records |= {_copied(config) for config in chapter.plan(name, profile).configs}
-    found = Published(profile, __version__, verdicts, sorted(records))
+    found = Published(profile, __version__, made, verdicts, sorted(records))
     paths.published().mkdir(exist_ok=True)
     path = paths.published() / f"{profile}.json"
     path.write_text(json.dumps(asdict(found), indent=1, sort_keys=True) + "\n")
     _remove_strays(published())
     print(f"Published {len(verdicts)} verdicts and {len(records)} records of {profile}: {path}")
+    if left := [name for name in marks if name not in made]:
+        print(f"Left out, since they are not up to date with {profile}: {', '.join(left)}")
 
 
 def published() -> list[Published]:
