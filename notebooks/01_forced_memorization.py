@@ -73,7 +73,7 @@ weight_decay = 0.0  # added to the gradient, times the weight
 
 # %%
 import numpy as np
-from IPython.display import Markdown
+from IPython.display import Markdown, display
 
 from bn_memorization import experiments, figures, matched, memorization, report, runs
 from bn_memorization.claims import CLAIMS
@@ -186,9 +186,7 @@ Markdown(matched.sentence(equal, on_log))
 # A gap on corrupted samples means less where the plain network has not learned the clean ones either.
 
 # %%
-report.accuracies(memorization.final_accuracies(trained), profile)
-
-# %% tags=["remove-input"]
+display(report.accuracies(memorization.final_accuracies(trained), profile))
 Markdown(memorization.unlearned(trained, norm))
 
 # %% mystnb={"figure": {"caption": "Accuracy on clean training images against epochs. Panels, lines and bands as in the figures above.", "name": "fig-clean-accuracy"}, "image": {"alt": "Line charts, one for each data set, network, kind of corruption and share: accuracy on clean training samples against epochs, for networks with batch normalization and plain ones."}}

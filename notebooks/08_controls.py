@@ -71,7 +71,7 @@ moments = 10  # times during training that the models are attacked
 n_models = 12  # models a pool and arm, each attacked in turn; even, at least 6
 outlier_rate = [0.0, 0.01, 0.05]  # shares of the pool that are flipped
 seed = 0  # of all pools
-small_pool_size = 300  # images of the small pools, which every norm is attacked on
+small_pool_size = 300  # images of the small pools, where every norm is attacked, after every epoch
 small_models = 8  # models a small pool and norm
 
 

@@ -1,8 +1,14 @@
 """Runs at doses of gamma/sigma whose responses follow a power that is given."""
 
+import made_shadows
 import numpy as np
 import planted
 
+from bn_memorization import dose_attack, membership
+from bn_memorization.control_claims import CONTROLS
+from bn_memorization.dose import HELD
+from bn_memorization.dose_exponents import evidence, exponents, selective
+from bn_memorization.judging import judge
 from bn_memorization.train import Run
 
 EPOCHS, LR = 40, 0.05
@@ -63,3 +69,27 @@ def series(seeds=3, held_power=2.0, free_power=2.0, moved=0.0, by_rate=1.0, dose
             runs.append(run(dose, layer=1, power=0.0, **both))
         runs += [run(lr=lr, **both) for lr in (LR / 2, LR, 2 * LR)]
     return runs
+
+
+def pools(shifts=((0.7, 0.5), (2.0, 3.0)), moments=1):
+    """Return pools by dose whose members stand out by a shift each, {dose: shift} as pairs."""
+    held = {"penalty": "log", "penalty_weight": 1.0, "hold_weights": True}
+    return dose_attack.pools_by_dose(
+        shadow
+        for target, shift in shifts
+        for shadow in made_shadows.shadows(
+            (0.0, shift), moments=moments, penalty_target=target, **held
+        )
+    )
+
+
+def verdicts(outcomes, by_dose):
+    """Return the verdicts of the chapter's four controls."""
+    found = evidence(exponents(outcomes, "corrupted", HELD))
+    gap = membership.compare(dose_attack.as_arms(by_dose), dose_attack.HIGHER)
+    return [
+        judge(CONTROLS["dose_exponent"], found),
+        judge(CONTROLS["dose_square"], found),
+        judge(CONTROLS["dose_selective"], selective(outcomes, HELD)),
+        judge(CONTROLS["dose_attack"], gap),
+    ]

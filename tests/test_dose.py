@@ -98,3 +98,22 @@ def test_paths_are_those_of_weights_held():
     assert len(found) == 2 * 3 * (EPOCHS + 1)
     line = found[(found.dose == 1.0) & (found.seed == 1)]
     np.testing.assert_allclose(line.share[:4], 0.25 * SPEED * np.arange(4))
+
+
+@pytest.mark.parametrize(
+    ("curve", "level", "epochs"),
+    [
+        ([0, 0.2, 0.4], 0.3, 1.5),  # never back: as the first time
+        ([0, 1], 0.25, 0.25),
+        ([0, 0.5, 0.0, 0.5, 0.6], 0.25, 2.5),  # the last time counts
+        ([0, 0.5, 0.0, 0.25], 0.25, 3),
+        ([0.3, 0.4, 0.5], 0.25, 1),  # above all along
+    ],
+)
+def test_lasting_speed_by_hand(curve, level, epochs):
+    assert dose.lasting_speed(curve, level) == pytest.approx(1 / epochs)
+
+
+@pytest.mark.parametrize("curve", [[0.9, 0.1, 0.2], [0, 0.5, 0.1]])
+def test_a_run_that_ends_below_has_no_lasting_speed(curve):
+    assert np.isnan(dose.lasting_speed(curve, 0.25))

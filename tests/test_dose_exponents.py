@@ -157,6 +157,34 @@ def test_a_rest_that_is_planted_is_found():
     assert found.rest.mean() == pytest.approx(0.25, abs=1e-6)
 
 
+def test_parts_compare_held_and_free_over_the_same_doses():
+    """A dose at which one of the two has no speed bends neither."""
+    frame = outcomes(held_power=2.0, free_power=1.0, doses=(0.25, *DOSES))
+    low = frame.dose == 0.25
+    assert frame.corrupted[low & (frame.series == HELD)].isna().all()
+    assert frame.corrupted[low & (frame.series == FREE)].notna().all()
+    frame.loc[low & (frame.series == FREE), ["corrupted", "weight"]] *= 7.0
+    found = dose_exponents.parts(frame).mean(numeric_only=True)
+    wanted = {"free": 1.0, "held": 2.0, "moved": 0.0, "rest": -1.0}
+    assert found[list(wanted)].to_dict() == pytest.approx(wanted, abs=1e-6)
+
+
+def test_equal_doses_are_those_of_a_seed_and_a_setting():
+    frame = dose.outcomes([*series(), *series(noise_rate=0.5)])
+    lost = (frame.series == FREE) & (frame.dose == 1.0) & (frame.seed == 2)
+    lost &= frame.noise_rate == 0.5
+    frame.loc[lost, "corrupted"] = np.nan
+    found = dose_exponents.equal_doses(frame)
+    gone = found.index[found.corrupted.isna()]
+    assert len(gone) == 2
+    same = ["noise_rate", "seed", "dose"]
+    assert found.loc[gone, same].drop_duplicates().to_numpy().tolist() == [[0.5, 2, 1.0]]
+    assert sorted(found.series[gone]) == sorted([HELD, FREE])
+    assert found.weight[gone].isna().all()
+    # Two doses are too few for a slope that a bend would show in.
+    assert len(dose_exponents.parts(frame)) == 5
+
+
 def test_settings_are_kept_apart():
     frame = dose.outcomes([*series(held_power=1.0), *series(held_power=2.0, noise_rate=0.5)])
     found = dose_exponents.evidence(dose_exponents.exponents(frame, "corrupted", HELD))

@@ -3,10 +3,11 @@ import io
 import made_shadows
 import matplotlib as mpl
 import matplotlib.pyplot as plt
+import numpy as np
 import pytest
-from dosed import DOSES, LR, series
+from dosed import DOSES, LR, pools, series
 
-from bn_memorization import dose, dose_attack, figures, figures_dose
+from bn_memorization import dose, figures, figures_dose
 
 
 @pytest.fixture(autouse=True)
@@ -23,15 +24,6 @@ def svg(figure):
     buffer = io.BytesIO()
     figure.savefig(buffer, format="svg", metadata={"Date": None})
     return buffer.getvalue()
-
-
-def pools():
-    held = {"penalty": "log", "penalty_weight": 1.0, "hold_weights": True}
-    return dose_attack.pools_by_dose(
-        shadow
-        for shift, target in ((0.5, 0.7), (3.0, 2.0))
-        for shadow in made_shadows.shadows((0.0, shift), moments=1, penalty_target=target, **held)
-    )
 
 
 NAMES = {dose.HELD: "all, held", dose.FREE: "all, free", dose.layer_series(1): "layer 1"}
@@ -69,7 +61,40 @@ def test_every_run_has_its_marker_and_one_without_a_speed_another():
         assert sum(len(line.get_xdata()) for line in lost) == dosed[subset].isna().sum()
         assert (axis.get_xscale(), axis.get_yscale()) == ("log", "log")
     stars = [line for line in left.lines if line.get_marker() == "*"]
-    assert [len(line.get_xdata()) for line in stars] == [3]  # those at lr alone
+    # Those at lr alone, all with a speed.
+    assert sorted(len(line.get_xdata()) for line in stars) == [0, 3]
+
+
+def test_a_natural_run_without_a_speed_is_drawn_as_a_bound():
+    outcomes = dose.outcomes(series())
+    natural = outcomes.index[(outcomes.series == dose.RATE) & (outcomes.lr == LR)]
+    outcomes.loc[natural[0], "corrupted"] = np.nan
+    figure = figures_dose.response(outcomes, LR, "smoke")
+    stars = [line for line in figure.axes[0].lines if line.get_marker() == "*"]
+    full, hollow = sorted(stars, key=lambda line: line.get_markerfacecolor() == "none")
+    assert (len(full.get_xdata()), len(hollow.get_xdata())) == (2, 1)
+    assert hollow.get_ydata()[0] == pytest.approx(1 / outcomes.epochs[0])
+    assert full.get_markerfacecolor() != "none"
+    (legend,) = figure.legends
+    assert figures_dose.BOUND in [text.get_text() for text in legend.get_texts()]
+
+
+def test_fewer_than_three_seeds_have_an_open_marker_and_no_interval():
+    (axis,) = figures_dose.exponent_rows(dose.outcomes(series(seeds=2)), NAMES, "smoke").axes
+    dots = [line for line in axis.lines if line.get_marker() in ("o", "D")]
+    assert len(dots) == 2 * len(NAMES)
+    assert {line.get_markerfacecolor() for line in dots} == {"none"}
+    assert len(axis.lines) == len(dots) + 2  # the two dashed ones
+    (axis,) = DRAWN["exponents"]().axes
+    assert "none" not in {
+        line.get_markerfacecolor() for line in axis.lines if len(line.get_xdata()) == 1
+    }
+
+
+def test_both_kinds_stand_in_the_legend_where_the_last_row_is_empty():
+    outcomes = dose.outcomes(series())
+    figure = figures_dose.exponent_rows(outcomes, NAMES | {"no such": "layer 9"}, "smoke")
+    assert len(figure.legends[0].get_texts()) == 2
 
 
 def test_a_guide_of_slope_two_is_one():

@@ -195,28 +195,66 @@ def test_verdicts_where_nothing_differs():
     assert found["tradeoff_penalty_cost"].word == REPRODUCED
 
 
-def test_several_penalties_are_evidence_each_and_named():
+def test_every_remedy_is_named_so_that_no_two_rows_are_the_same_setting():
     made = [*every(), *shadows(2.0, 0.6, norm="batch", **PENALTY | {"penalty_target": 0.5})]
-    found = verdicts(made)["tradeoff_penalty"].evidence
-    assert [item.where["remedy"] for item in found] == [
+    found = verdicts(made)
+    assert [item.where["remedy"] for item in found["tradeoff_penalty"].evidence] == [
         "log, weight 1, target 0.25",
         "log, weight 1, target 0.5",
     ]
-    assert "remedy" not in verdicts(every())["tradeoff_penalty"].evidence[0].where
+    assert found["tradeoff_norms"].evidence[0].where["remedy"] == NOTHING
+    private = [frontier.above_guessing(ways(made), epsilon)[0].where for epsilon in (2.0, 8.0)]
+    assert [where["remedy"] for where in private] == ["DP-SGD, ε = 2", "DP-SGD, ε = 8"]
 
 
-def test_a_penalty_stands_beside_the_stop_that_is_as_accurate():
-    looks = np.linspace(0.4, 0.9, 4)
-    made = [*shadows(3.0, 0.9, norm="batch"), *shadows(1.0, 0.71, norm="batch", **PENALTY)]
-    found = ways(made)
-    bn = found[0]
-    path = np.tile(looks[:, None], 6)
-    longer = replace(bn.pool, looks=[0, 1, 2, 3], test_accuracy=path, phi=bn.pool.phi[[0, 1, 1, 2]])
-    ((way, stop),) = frontier.beside_stopping([replace(bn, pool=longer, look=3), found[1]])
-    assert way.remedy == "log"
-    assert stop.key == ("batch", STOPPING, "2")  # .73, and not .57
-    alone = replace(longer, looks=[0, 3], test_accuracy=path[[0, 3]], phi=longer.phi[[0, 3]])
-    assert frontier.beside_stopping([replace(bn, pool=alone, look=1), found[1]]) == []
+def beside(path, penalized):
+    """Return the stop of BN, at these mean test accuracies after its looks, beside a penalty's."""
+    penalty = shadows(1.0, penalized, norm="batch", **PENALTY)
+    bn, way = ways([*shadows(3.0, 0.9, norm="batch"), *penalty])
+    looks = list(range(len(path) + 1))
+    test = np.tile(np.array([0.1, *path])[:, None], 6)
+    pool = replace(bn.pool, looks=looks, test_accuracy=test, phi=bn.pool.phi[[0] + [1] * len(path)])
+    found = frontier.beside_stopping([replace(bn, pool=pool, look=len(path)), way])
+    assert [pair[0].remedy for pair in found] == ["log"] * len(found)
+    return [stop.key for _, stop in found]
+
+
+@pytest.mark.parametrize(
+    ("path", "wanted"),
+    [
+        ([0.57, 0.73, 0.90], ("batch", STOPPING, "2")),  # the first that is as accurate
+        ([0.70, 0.90, 0.71, 0.80], ("batch", STOPPING, "2")),  # and not the nearest, .71
+        ([0.50, 0.60, 0.90], ("batch", NOTHING, "")),  # the end, which is no stop
+        ([0.50, 0.60, 0.55], ("batch", STOPPING, "2")),  # never: the best
+    ],
+)
+def test_a_penalty_stands_beside_the_first_stop_that_is_as_accurate(path, wanted):
+    assert beside(path, 0.706) == [wanted]
+
+
+def test_nothing_stands_beside_a_penalty_where_bn_was_looked_at_once():
+    assert beside([0.9], 0.706) == []
+
+
+def test_the_loss_of_a_way_is_its_members_at_its_look():
+    (way,) = ways(shadows(3.0, 0.8))
+    (stop,) = frontier.stopped([way])
+    for each, look in ((way, 2), (stop, 1)):
+        phi = each.pool.phi[look]
+        of_model = [np.log1p(np.exp(-phi[m][KEEP[m]])).mean() for m in range(6)]
+        wanted = np.reshape(of_model, (3, 2)).mean(axis=1)
+        np.testing.assert_allclose(each.train_loss, wanted)
+    assert way.train_loss.mean() < stop.train_loss.mean()
+
+
+def test_dp_sgd_stands_beside_its_own_norms_first_look():
+    ((way, stop),) = frontier.beside_private(ways(), 2.0)
+    assert way.key == ("group", frontier.PRIVATE, "2")
+    assert stop.key == ("group", STOPPING, "2")
+    np.testing.assert_allclose(stop.test, 0.65)
+    assert frontier.beside_private(ways(), 3.0) == []
+    alone = [way for way in ways() if (way.norm, way.remedy) != ("group", NOTHING)]
+    assert frontier.beside_private(alone, 2.0) == []
 
 
 def test_epsilon_is_the_one_asked_for():

@@ -1,5 +1,6 @@
 import made_ways
 import numpy as np
+import pandas as pd
 import pytest
 
 from bn_memorization import frontier
@@ -59,7 +60,7 @@ def test_movements_are_told_by_norm():
 
 def test_the_front_is_named_from_the_most_accurate_on():
     text = tables.on_front(made_ways.points())
-    assert text.startswith("Of 9 ways to train, early stopping included, ")
+    assert text.startswith("Of 9 ways to train, with the early stops of one network counted once, ")
     assert "BN, log penalty" in text
     assert text.index("BN, log penalty") < text.index("DP-SGD at ε = 2")
 
@@ -67,8 +68,10 @@ def test_the_front_is_named_from_the_most_accurate_on():
 def test_the_answer_is_plain_and_says_the_verdicts():
     found = made_ways.ways()
     stops = frontier.beside_stopping(found)
-    text = tables.answer(frontier.verdicts(found, 2.0), made_ways.points(), stops, 2.0)
+    barely = frontier.beside_private(found, 2.0)
+    text = tables.answer(frontier.verdicts(found, 2.0), made_ways.points(), stops, barely, 2.0)
     assert tables.beyond_stopping(stops) in text
+    assert tables.barely_trained(barely) in text
     assert text.endswith(".")
     assert not set(text) & set("*$`")
     assert "at ε = 2" in text
@@ -77,10 +80,40 @@ def test_the_answer_is_plain_and_says_the_verdicts():
 
 
 def test_penalties_beside_early_stopping_are_told_with_intervals():
-    text = tables.beyond_stopping(frontier.beside_stopping(made_ways.ways()))
-    assert "BN, log penalty (weight 1, target 0.25) minus BN, stopped after epoch 2 is" in text
+    ((way, stop),) = frontier.beside_stopping(made_ways.ways())
+    text = tables.beyond_stopping([(way, stop)])
+    assert "BN, log penalty (weight 1, target 0.25) minus BN is" in text  # BN is never as accurate
+    assert f"losses of {way.train_loss.mean():.3f} and {stop.train_loss.mean():.3f} nats" in text
+    assert "BN being there at its best and not as accurate" in text
     assert "n = 3 pairs" in text
+    assert "BN being there at least as accurate" in tables.beyond_stopping([(stop, way)])
     assert tables.beyond_stopping([]).startswith("BN was attacked only at the end")
+
+
+def test_dp_sgd_beside_little_training_is_told():
+    text = tables.barely_trained(frontier.beside_private(made_ways.ways(), 2.0))
+    assert "group norm, stopped after epoch 2, has an AUC of 0." in text
+    assert "at a test accuracy of 65.0\N{NO-BREAK SPACE}%" in text
+    assert "group norm, DP-SGD at ε = 2 minus group norm, stopped after epoch 2 is" in text
+    assert "no early stop to compare" in tables.barely_trained([])
+
+
+def test_the_stops_of_one_network_are_one_way():
+    points = made_ways.points()
+    points["front_auc"] = False
+    points.loc[points.remedy.isin([STOPPING, DECAY]), "front_auc"] = True
+    (row,) = points[points.remedy == STOPPING].to_dict("records")
+    later = pd.DataFrame([row | {"strength": "3", "test": row["test"] - 0.01}])
+    text = tables.on_front(pd.concat([points, later]))
+    assert text.startswith("Of 9 ways")
+    assert "2 lie on" in text
+    assert "BN, stopped after epoch 2, 3" in text
+
+
+def test_accuracies_are_ranked_as_numbers():
+    points = pd.DataFrame({"remedy": NOTHING, "strength": "", "norm": "batch", "test": [0.1, 0.09]})
+    shown = tables._accuracies(points, NOTHING, "", "batch").replace("\N{NO-BREAK SPACE}", " ")
+    assert shown == "9.0 % to 10.0 %"
 
 
 def test_a_sentence_counts_models_and_kinds():

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from verdicts import NOT, PARTLY, REPRODUCED, UNTESTED, evidence, verdict
 
 from bn_memorization import __version__, report
+from bn_memorization.judging import Evidence
 from bn_memorization.report import MINUS, NO_BREAK
 from bn_memorization.train import Run
 
@@ -76,6 +77,13 @@ def test_between(low, high, unit, text):
 def test_span_runs_over_the_estimates_not_the_intervals():
     assert spaced(report.span([PARTLY, NOT, REPRODUCED], "accuracy")) == "-20.0 to +20.0 points"
     assert spaced(report.span([PARTLY], "accuracy")) == "+10.0 points"
+
+
+def test_span_leaves_out_what_was_not_measured():
+    nothing = Evidence({}, 0.0, float("nan"), float("nan"), 0)
+    found = Evidence({}, 0.5, 0.4, 0.6, 3)
+    assert report.span([nothing, found], "exponent") == "+0.50"
+    assert report.span([nothing], "exponent") == report.span([], "exponent") == "not measured"
 
 
 def test_count():

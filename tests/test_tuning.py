@@ -78,6 +78,7 @@ def test_rates_tell_means_and_who_chose():
     low, high = tuning.rates(runs).to_dict("records")
     assert (low["lr"], high["lr"]) == (0.1, 0.5)
     assert high["test"] == pytest.approx(0.8)
+    assert high["spread"] == pytest.approx(0.1)
     assert (high["corrupted"], high["clean"], high["clean_loss"]) == (0.25, 0.5, 0.5)
     assert (low[tuning.TEST], high[tuning.TEST]) == (0, 3)
     assert (low[tuning.CLEAN], high[tuning.CLEAN]) == (3, 0)

@@ -20,7 +20,7 @@ TOLD = {
 }
 
 # The control that says whether a claim of the paper is still true where both arms are equally far,
-# or, for the penalty, where it cannot be met by growing weights.
+# or, for the penalty, where growing those weights cannot meet it.
 MATCHED = {
     "forced_final": "matched_loss",
     "forced_loss": "matched_corrupted_loss",

@@ -59,7 +59,7 @@ def long_runs(items: Iterable[Evidence], runs: Iterable[Run], norm: str) -> list
         ends = [np.mean([final_accuracy("corrupted")(run) for run in arm]) for arm in both]
         full = min(ends) >= FITTED
         found.append(
-            without(item, "both fit all, or nearly: nothing to compare")
+            without(item, "both fit all, or nearly, and nothing is left to compare")
             if full
             else learned(item, both)
         )

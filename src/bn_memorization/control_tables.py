@@ -214,12 +214,17 @@ def answer(fixed: Sequence[Evidence], verdicts: Sequence[Verdict]) -> str:
 
 
 def _told(verdict: Verdict, words: str) -> str:
-    return f"{_effects(verdict)} {words} ({_word(verdict)})"
+    if reasons := _reasons(verdict):
+        return f"not told {words} ({reasons})"
+    return f"{_effects(verdict)} {words} ({told(verdict.claim.key, verdict.word)})"
 
 
 def _stated(verdict: Verdict) -> str:
     """Return what a control states, with its word and what was found."""
-    return f"{verdict.claim.statement.rstrip('.')}: {_word(verdict)} ({_effects(verdict)})"
+    statement = verdict.claim.statement.rstrip(".")
+    if reasons := _reasons(verdict):
+        return f"{statement}: no verdict ({reasons})"
+    return f"{statement}: {told(verdict.claim.key, verdict.word)} ({_effects(verdict)})"
 
 
 def _effects(verdict: Verdict) -> str:
@@ -228,14 +233,12 @@ def _effects(verdict: Verdict) -> str:
     return span(read or verdict.evidence, verdict.claim.unit)
 
 
-def _word(verdict: Verdict) -> str:
-    """Return the verdict as a control is told; where a gate left none, with its reasons."""
-    word = told(verdict.claim.key, verdict.word)
+def _reasons(verdict: Verdict) -> str:
+    """Return why gates left a control without a verdict; nothing where they did not."""
     kinds = [item.interval for item in verdict.evidence]
     if not all(kind.startswith(REASON) for kind in kinds):
-        return word
-    reasons = dict.fromkeys(kind.removeprefix(REASON) for kind in kinds)
-    return f"no verdict: {'; '.join(reasons)}"
+        return ""
+    return "; ".join(dict.fromkeys(kind.removeprefix(REASON) for kind in kinds))
 
 
 def _joined(parts: Sequence[str]) -> str:

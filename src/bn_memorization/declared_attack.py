@@ -101,7 +101,7 @@ ATTACK = declare(
         key="tradeoff_private",
         number=3,
         title="Differential privacy: membership inference",
-        statement="DP-SGD at the smaller epsilon leaves membership inference next to nothing.",
+        statement="DP-SGD at the smallest epsilon leaves membership inference next to nothing.",
         # Next to nothing: less than 5 points above guessing.
         quantity="AUC of LiRA (online, pooled variance) minus that of guessing, group norm trained "
         "with DP-SGD",

@@ -127,9 +127,9 @@ MECHANISM = declare(
         title="Dose of gamma/sigma: any response",
         statement="Setting gamma/sigma higher makes corrupted samples be fitted faster, at an "
         "equal effective learning rate of the weights before BN.",
-        quantity="exponent kappa in speed ~ (gamma/sigma)^kappa, fitted in each seed over doses: speed is "
-        "one over the epochs until a quarter of the corrupted samples is fitted, gamma/sigma the "
-        "one achieved; all layers, weights held",
+        quantity="exponent kappa in speed ~ (gamma/sigma)^kappa, fitted in each seed over doses: "
+        "speed is one over the epochs until a quarter of the corrupted samples is fitted, "
+        "gamma/sigma the one achieved; all layers, weights held",
         unit="exponent",
         direction="above",
         threshold=0.0,

@@ -61,7 +61,7 @@ def attack(by_dose: Mapping[float, Sequence[Pool]]) -> pd.DataFrame:
                     "setting": report.setting(pool.where),
                     "dose set": f"{dose:g}",
                     "AUC, all": f"{pool.aucs(DECIDES).mean():.3f}",
-                    "minus the dose before": gaps.get(
+                    "AUC minus that of the dose before": gaps.get(
                         (dose, report.setting(pool.where)), "lowest dose"
                     ),
                     "AUC, clean": f"{pool.aucs(DECIDES, ~pool.outlier).mean():.3f}",

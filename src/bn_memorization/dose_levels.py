@@ -7,7 +7,7 @@ import pandas as pd
 
 from bn_memorization import report
 from bn_memorization.config import SETTING
-from bn_memorization.dose import HELD, lasting_speed, outcomes, series_of, speed
+from bn_memorization.dose import FITTED, HELD, lasting_speed, outcomes, series_of, speed
 from bn_memorization.dose_exponents import evidence, exponents, selective
 from bn_memorization.judging import Evidence
 from bn_memorization.train import Run
@@ -45,12 +45,12 @@ def response(frame: pd.DataFrame) -> list[Evidence]:
 
 
 def minus_clean(frame: pd.DataFrame, level: float) -> list[Evidence]:
-    """Return kappa of corrupted samples minus that of clean ones, whose time is taken at `level`."""
+    """Return kappa of corrupted samples minus that of clean ones, timed at `level`."""
     return selective(frame.assign(clean=frame[f"clean_{level}"]), HELD)
 
 
 def table(found: Readings) -> pd.DataFrame:
-    """Return kappa by reading, and kappa minus that of clean samples, a line a setting and reading."""
+    """Return kappa by reading, alone and minus that of clean samples, a line a setting."""
     rows = []
     for (level, crossing), frame in found.items():
         columns = {"κ": response(frame)}
@@ -79,14 +79,16 @@ def told(item: Evidence) -> str:
 
 
 def sentence(found: Readings) -> str:
-    """Return how far kappa depends on the reading, and in how many its interval is above 0 and 1."""
+    """Return how far kappa depends on the reading, and how often its interval is above 0 and 1."""
     levels = [f"{100 * level:g}" for level in CORRUPTED]
     power = [item for frame in found.values() for item in response(frame)]
     both = product(found.values(), CLEAN)
     gap = [item for frame, level in both for item in minus_clean(frame, level)]
     return (
-        f"Read at {', '.join(levels[:-1])} or {levels[-1]} % of the corrupted samples, at the first "
-        f"crossing or the last, κ is {report.span(power, UNIT)}; its interval is above 0 in "
+        f"The verdicts take the first crossing of {100 * FITTED['corrupted']:g} % of the corrupted "
+        f"and of {100 * FITTED['clean']:g} % of the clean samples. Read at "
+        f"{', '.join(levels[:-1])} or {levels[-1]} % of the corrupted ones, at the first crossing "
+        f"or the last, κ is {report.span(power, UNIT)}; its interval is above 0 in "
         f"{_above(power, 0)} readings and above 1 in {_above(power, 1)}. κ minus that of clean "
         f"samples, with these at {' or '.join(f'{100 * level:g}' for level in CLEAN)} %, is "
         f"{report.span(gap, UNIT)}; its interval is above 0 in {_above(gap, 0)}."

@@ -11,7 +11,7 @@ from bn_memorization.control_claims import told
 from bn_memorization.dose import FITTED, FREE, HELD, RATE, RUN
 from bn_memorization.dose_exponents import bounded, equal_doses, evidence, exponents, parts
 from bn_memorization.dose_tables import PARTS, SQUARE, UNIT
-from bn_memorization.judging import Evidence, Verdict
+from bn_memorization.judging import Verdict
 from bn_memorization.membership import Pool
 from bn_memorization.stats import Gap, mean_interval
 
@@ -31,7 +31,10 @@ def met_in_layers(outcomes: pd.DataFrame, numbers: Mapping[str, str]) -> str:
     """Return a sentence on how single layers met their dose; `numbers` is {series: name}."""
     found = {name: evidence(exponents(outcomes, "gamma", key)) for key, name in numbers.items()}
     gammas = [f"{report.span(items, UNIT)} ({name})" for name, items in found.items()]
-    return f"The exponent of γ where one layer is set is {', '.join(gammas)}; what is left to one is σ."
+    return (
+        f"The exponent of γ where one layer is set is {', '.join(gammas)}; what is left to one is "
+        "that of one over σ."
+    )
 
 
 def reading(outcomes: pd.DataFrame) -> str:
@@ -40,12 +43,12 @@ def reading(outcomes: pd.DataFrame) -> str:
     for cell, frame in parts(outcomes).groupby(list(SETTING), sort=False):
         gap = {column: mean_interval(frame[column]) for column in PARTS}
         where = report.setting(dict(zip(SETTING, cell, strict=True)))
+        free, rate, held, rest = (_told(gap[name]) for name in ("free", "rate", "held", "rest"))
         sentences.append(
             f"{where}, at doses of {_shared(outcomes, frame)}, at which a seed's runs have a speed "
-            f"with weights held and free: of an exponent of {_told(gap['free'])} with free weights, "
-            f"the learning rate would give {_told(gap['rate'])} alone, and γ/σ gives "
-            f"{_told(gap['held'])} where the weights are held. What is left of the first without "
-            f"the two is {_told(gap['rest'])}: {_adds_up(gap['rest'])}"
+            f"with weights held and free: of an exponent of {free} with free weights, the learning "
+            f"rate would give {rate} alone, and γ/σ gives {held} where the weights are held. What "
+            f"is left of the first without the two is {rest}: {_adds_up(gap['rest'])}"
         )
     return " ".join(sentences) or "No seed has all exponents that a split needs."
 
@@ -98,18 +101,15 @@ def silent(outcomes: pd.DataFrame) -> str:
 def distance(verdict: Verdict, outcomes: pd.DataFrame) -> str:
     """Return sentences on how far the exponent is from that of a square, and what it leaves out."""
     gaps = [item.estimate - SQUARE for item in verdict.evidence if item.n]
+    inside = sum(item.low <= SQUARE <= item.high for item in verdict.evidence)
+    known = sum(not np.isnan(item.low) for item in verdict.evidence)
     if not gaps:
         return "No seed has an exponent here, so it is not compared with that of a square."
     return (
         f"The exponent minus that of a square is {report.between(min(gaps), max(gaps), UNIT)}; the "
-        f"interval holds {SQUARE:g} in {_inside(verdict.evidence)}.{_left_out(verdict, outcomes)}"
+        f"interval holds {SQUARE:g} in {inside} of {report.count(known, 'setting')} with an "
+        f"interval.{_left_out(verdict, outcomes)}"
     )
-
-
-def _inside(items: Sequence[Evidence]) -> str:
-    inside = sum(item.low <= SQUARE <= item.high for item in items)
-    known = sum(not np.isnan(item.low) for item in items)
-    return f"{inside} of {report.count(known, 'setting')} with an interval"
 
 
 def _left_out(verdict: Verdict, outcomes: pd.DataFrame) -> str:
@@ -131,8 +131,8 @@ def _left_out(verdict: Verdict, outcomes: pd.DataFrame) -> str:
         f"{report.count(len(held), 'run')} with weights held are left out: with the bound of one "
         f"over the number of epochs in the place of each missing speed it is "
         f"{'at least ' if least else ''}{report.span(items, UNIT)} "
-        f"({report.between(low, high, UNIT)}), and the interval holds {SQUARE:g} in "
-        f"{_inside(items)}."
+        f"({report.between(low, high, UNIT)})"
+        + (", which rules no larger exponent out." if least else ".")
     )
 
 
@@ -148,15 +148,15 @@ def natural(outcomes: pd.DataFrame, lr: float) -> str:
         doses = frame[frame.series == HELD].dose.unique()
         nearest = min(doses, key=lambda dose: abs(np.log(dose / ratio)))
         beside = [
-            f"{_times(frame, free, nearest, series, subset)} ({subset}, {word})"
+            f"for {subset} samples, {_times(frame, free, nearest, HELD, subset)} with weights held "
+            f"and {_times(frame, free, nearest, FREE, subset)} with weights free"
             for subset in FITTED
-            for series, word in ((HELD, "held"), (FREE, "free"))
         ]
         where = report.setting(dict(zip(SETTING, cell, strict=True)))
         sentences.append(
             f"{where}: without a penalty γ/σ is {ratio:.2f} at the same learning rate. At the "
-            f"nearest dose, {nearest:g}, the speed over that without a penalty is "
-            f"{', '.join(beside)}."
+            f"nearest dose, {nearest:g}, the speed over that without a penalty is, "
+            f"{'; '.join(beside)}."
         )
     return " ".join(sentences)
 
@@ -168,7 +168,7 @@ def _times(frame: pd.DataFrame, free: pd.DataFrame, dose: float, series: str, su
         return report.NOT_MEASURED
     gap = mean_interval(logs)
     estimate, low, high = (float(np.exp(value)) for value in (gap.estimate, gap.low, gap.high))
-    return f"{report.number(estimate, 'ratio')}, {report.between(low, high, 'ratio')}"
+    return f"{report.number(estimate, 'ratio')} ({report.between(low, high, 'ratio')})"
 
 
 def answer(

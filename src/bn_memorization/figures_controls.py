@@ -35,7 +35,13 @@ GRAY = "0.55"
 # What stands in a panel beside its own quantity, in gray: that of the samples that are clean.
 BESIDE = {GRADIENT: CLEAN_GRADIENT}
 # How a row without a gap tells why.
-WHY = {"ha": "right", "va": "center", "fontsize": "small", "color": GRAY}
+WHY = {
+    "ha": "right",
+    "va": "center",
+    "fontsize": "small",
+    "color": GRAY,
+    "bbox": {"fc": "white", "ec": "none", "pad": 1},
+}
 
 
 def matchings(shares: pd.DataFrame, profile: str) -> Figure:

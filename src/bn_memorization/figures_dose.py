@@ -4,6 +4,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from matplotlib.ticker import (
     LogLocator,
     MaxNLocator,
@@ -13,6 +14,7 @@ from matplotlib.ticker import (
 )
 
 from bn_memorization.config import SETTING
+from bn_memorization.control_claims import CONTROLS
 from bn_memorization.dose import FITTED, FREE, HELD, RATE
 from bn_memorization.dose_exponents import bounded, evidence, exponents
 from bn_memorization.dose_tables import SQUARE
@@ -22,6 +24,8 @@ from bn_memorization.report import setting
 from bn_memorization.stats import mean_interval
 
 LOOKS = {HELD: ("#009E73", "o"), FREE: ("#CC79A7", "s")}
+BOUND = "bound (open)"
+LEAST_SEEDS = CONTROLS["dose_exponent"].least_n  # with fewer an interval is not drawn
 SUBSET_LOOKS = {"corrupted": (INK, "o"), "clean": ("0.6", "D")}
 
 
@@ -53,9 +57,9 @@ def curves(paths: pd.DataFrame, profile: str) -> Figure:
 def response(outcomes: pd.DataFrame, lr: float, profile: str) -> Figure:
     """Draw speed against the achieved gamma/sigma, both logarithmic, a marker a run.
 
-    A row a setting; left corrupted, right clean samples. Lines join the means over seeds. A marker
-    pointing down is the bound for a run without a speed; a star is a run without a penalty at `lr`;
-    the gray lines have slopes 1 and 2.
+    A row a setting; left corrupted, right clean samples. Lines join the means over seeds. An open
+    marker is the bound for a run without a speed, and the means include it; a star is a run without
+    a penalty at `lr`; the gray lines have slopes 1 and 2.
     """
     parts = list(bounded(outcomes).groupby(list(SETTING), sort=False))
     figure, axes = _grid(len(parts), 2)
@@ -64,17 +68,17 @@ def response(outcomes: pd.DataFrame, lr: float, profile: str) -> Figure:
             for series in (HELD, FREE):
                 _series(axis, part[part.series == series], outcomes, subset, series)
             natural = part[(part.series == RATE) & (part.lr == lr)]
-            axis.plot(
-                natural.achieved, natural[subset], "*", color=TREATED_COLOR, ms=9, mec=INK, mew=0.4,
-                label="no penalty",
-            )  # fmt: skip
+            _natural(axis, natural, outcomes.loc[natural.index, subset].isna(), subset)
             _guides(axis, part[part.series.isin(LOOKS)], subset)
             shown = pd.concat([part[part.series.isin(LOOKS)], natural])[subset]
             axis.set_ylim(shown.min() / 1.4, shown.max() * 1.4)
             where = setting(dict(zip(SETTING, values, strict=True)))
             axis.set_title(f"{where}\n{SUBSET_NAMES[subset]}", fontsize="small")
     handles, labels = axes[0, 0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper center", ncols=3, fontsize="small")
+    bound = Line2D([], [], color=INK, marker="v", mfc="none", ls="none", label=BOUND)
+    figure.legend(
+        [*handles, bound], [*labels, BOUND], loc="outside upper center", ncols=3, fontsize="small"
+    )
     figure.supxlabel(r"$|\gamma|/\sigma$ achieved", fontsize="medium")
     figure.supylabel("speed of fitting (1/epochs)", fontsize="medium")
     return signed(figure, profile)
@@ -91,6 +95,15 @@ def _series(
     axis.plot(part.achieved[lost], part[subset][lost], "v", color=ink, mfc="none", ms=6)
     means = np.exp(np.log(part[["achieved", subset]]).groupby(part.dose).mean())
     axis.plot(means.achieved, means[subset], color=ink, lw=1.2)
+
+
+def _natural(axis: plt.Axes, natural: pd.DataFrame, lost: pd.Series, subset: str) -> None:
+    look = {"color": TREATED_COLOR, "ms": 9, "mew": 0.4}
+    axis.plot(
+        natural.achieved[~lost], natural[subset][~lost], "*", mec=INK, label="no penalty", **look
+    )
+    open_look = look | {"mfc": "none", "mew": 1.0}
+    axis.plot(natural.achieved[lost], natural[subset][lost], "*", **open_look)
 
 
 def _guides(axis: plt.Axes, part: pd.DataFrame, subset: str) -> None:
@@ -112,7 +125,8 @@ def _guides(axis: plt.Axes, part: pd.DataFrame, subset: str) -> None:
 def exponent_rows(outcomes: pd.DataFrame, names: dict[str, str], profile: str) -> Figure:
     """Draw the exponents of both kinds of samples with their intervals, a row a series in `names`.
 
-    A panel a setting; dashed lines at 0 and 2. Series without an exponent stay empty.
+    A panel a setting; dashed lines at 0 and 2. Series without an exponent stay empty; one with
+    fewer than LEAST_SEEDS has an open marker and no interval.
     """
     cells = list(dict.fromkeys(outcomes[[*SETTING]].itertuples(index=False, name=None)))
     figure, axes = _grid(len(cells), 1, height=0.8 + 0.38 * len(names))
@@ -122,17 +136,21 @@ def exponent_rows(outcomes: pd.DataFrame, names: dict[str, str], profile: str) -
                 ink, marker = SUBSET_LOOKS[subset]
                 for item in evidence(exponents(outcomes, subset, series)):
                     if item.n and tuple(item.where.values()) == cell:
-                        y = place + shift
-                        axis.plot([item.low, item.high], [y, y], color=ink, lw=2)
-                        label = SUBSET_NAMES[subset] if not place else None
-                        axis.plot(item.estimate, y, marker, color=ink, label=label)
+                        y, few = place + shift, item.n < LEAST_SEEDS
+                        if not few:
+                            axis.plot([item.low, item.high], [y, y], color=ink, lw=2)
+                        fill = "none" if few else ink
+                        axis.plot(item.estimate, y, marker, color=ink, mfc=fill)
         axis.set_yticks(range(len(names)), list(reversed(names.values())))
         axis.set_ylim(-0.6, len(names) - 0.4)
         axis.set_title(setting(dict(zip(SETTING, cell, strict=True))), fontsize="small")
         for level in (0, SQUARE):
             axis.axvline(level, color=INK, ls="--", lw=1)
-    handles, labels = axes[0, 0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper center", ncols=2)
+    looks = [
+        Line2D([], [], color=ink, marker=marker, label=SUBSET_NAMES[subset])
+        for subset, (ink, marker) in SUBSET_LOOKS.items()
+    ]
+    figure.legend(handles=looks, loc="outside upper center", ncols=2)
     figure.supxlabel(r"exponent of speed against $\gamma/\sigma$", fontsize="medium")
     return signed(figure, profile)
 

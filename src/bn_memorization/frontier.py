@@ -20,7 +20,7 @@ from bn_memorization.membership import DECIDES, INTERVAL, Pool, pools
 from bn_memorization.private import PrivateConfig
 from bn_memorization.regularize import FORMS
 from bn_memorization.shadows import Shadow, ShadowConfig
-from bn_memorization.stats import Gap, auc, mean_interval, paired_gap, tpr_at_fpr
+from bn_memorization.stats import Gap, auc, epochs_until, mean_interval, paired_gap, tpr_at_fpr
 from bn_memorization.tradeoff import NOTHING, STOPPING, remedy
 
 PRIVATE = "DP-SGD"
@@ -48,6 +48,11 @@ class Way:
     def test(self) -> np.ndarray:
         """The test accuracy of each pair, [P]."""
         return _by_pair(self.pool.test_accuracy[self.look])
+
+    @property
+    def train_loss(self) -> np.ndarray:
+        """The mean cross-entropy of the members of each pair, [P], in nats."""
+        return _by_pair(self.pool.train_loss[self.look])
 
     @cached_property
     def _score(self) -> np.ndarray:
@@ -195,42 +200,61 @@ def verdicts(found: Sequence[Way], epsilon: float) -> list[Verdict]:
 def below_bn(found: Sequence[Way], chosen: Sequence[Way], quantity: str) -> list[Evidence]:
     """Return BN without a remedy minus each chosen way on the same pool, pair by pair.
 
-    `quantity` is `auc` or `test`. Where a setting has several chosen ways, each is named.
+    `quantity` is `auc` or `test`.
     """
     evidence = []
     for where, group in by_setting(found):
-        (bn,) = (way for way in group if (way.norm, way.remedy) == ("batch", NOTHING))
-        here = [way for way in chosen if way.pool.where == where]
-        for way in here:
-            gap = paired_gap(getattr(bn, quantity), getattr(way, quantity))
-            named = {"remedy": f"{way.remedy}, {way.strength}"} if len(here) > 1 else {}
-            evidence.append(_evidence(where | named, gap))
+        bn = getattr(_bn(group), quantity)
+        here = (way for way in chosen if way.pool.where == where)
+        evidence += [_evidence(way, paired_gap(bn, getattr(way, quantity))) for way in here]
     return evidence
 
 
-def beside_stopping(found: Sequence[Way]) -> list[tuple[Way, Way]]:
-    """Return each penalized way with the early stop of BN that is nearest to it, (way, stop).
+def _bn(group: Iterable[Way]) -> Way:
+    (bn,) = (way for way in group if (way.norm, way.remedy) == ("batch", NOTHING))
+    return bn
 
-    Nearest in mean test accuracy. There is none where BN was looked at only at the end.
+
+def beside_stopping(found: Sequence[Way]) -> list[tuple[Way, Way]]:
+    """Return each penalized way with the moment of BN's training to compare it with, (way, stop).
+
+    The first look, up to the last, whose mean test accuracy is at least the way's; if none is, the
+    best look. The choice sees the test images. None where BN was looked at only at the end.
     """
     pairs = []
     for _, group in by_setting(found):
-        stops = stopped(group)
+        looks = [*stopped(group), _bn(group)]
+        test = [look.test.mean() for look in looks]
         for way in group:
-            if way.remedy in FORMS and stops:
-                off = [abs(stop.test.mean() - way.test.mean()) for stop in stops]
-                pairs.append((way, stops[int(np.argmin(off))]))
+            if way.remedy in FORMS and len(looks) > 1:
+                first = epochs_until(test, way.test.mean())
+                pairs.append((way, looks[int(np.argmax(test)) if first is None else first]))
     return pairs
+
+
+def beside_private(found: Sequence[Way], epsilon: float) -> list[tuple[Way, Way]]:
+    """Return each way with DP-SGD at epsilon and its network's first early stop, (way, stop).
+
+    The stop is trained without DP-SGD. None where the network was looked at only at the end.
+    """
+    return [
+        (way, stops[0])
+        for _, group in by_setting(found)
+        for way in _private(group, epsilon)
+        if (stops := stopped(group, way.norm))
+    ]
+
+
+def _private(found: Iterable[Way], epsilon: float) -> list[Way]:
+    return [way for way in found if (way.remedy, way.strength) == (PRIVATE, f"{epsilon:g}")]
 
 
 def above_guessing(found: Sequence[Way], epsilon: float) -> list[Evidence]:
     """Return the AUC minus that of guessing of the ways with DP-SGD at epsilon."""
-    return [
-        _evidence(way.pool.where, mean_interval(way.auc - GUESS))
-        for way in found
-        if (way.remedy, way.strength) == (PRIVATE, f"{epsilon:g}")
-    ]
+    return [_evidence(way, mean_interval(way.auc - GUESS)) for way in _private(found, epsilon)]
 
 
-def _evidence(where: dict, gap: Gap) -> Evidence:
+def _evidence(way: Way, gap: Gap) -> Evidence:
+    strength = f"ε = {way.strength}" if way.remedy == PRIVATE else way.strength
+    where = way.pool.where | {"remedy": ", ".join(filter(None, (way.remedy, strength)))}
     return Evidence(where, gap.estimate, gap.low, gap.high, gap.n, INTERVAL)

@@ -87,21 +87,44 @@ def _percent(row: Mapping[str, object], quantity: str) -> str:
 
 def beyond_stopping(found: Sequence[tuple[Way, Way]]) -> str:
     """Return a sentence on penalties beside early stopping, from `frontier.beside_stopping`."""
-    parts = []
-    for way, stop in found:
-        differences = []
-        for quantity, unit in (("auc", "AUC"), ("test", "accuracy")):
-            gap = paired_gap(getattr(way, quantity), getattr(stop, quantity))
-            reach = between(gap.low, gap.high, unit)
-            differences.append(f"{number(gap.estimate, unit)} ({reach})")
-        parts.append(
-            f"{label(*way.key)} minus {label(*stop.key)} is {differences[0]} of AUC and "
-            f"{differences[1]} of test accuracy (n = {count(len(way.test), 'pair')}, "
-            f"{setting(way.pool.where)})"
-        )
-    if not parts:
+    if not found:
         return "BN was attacked only at the end of training, so there is no early stop to compare."
-    return f"At the early stop nearest in test accuracy: {'; '.join(parts)}."
+    parts = [
+        f"{_minus(way, stop)}, BN being there "
+        f"{'at least' if stop.test.mean() >= way.test.mean() else 'at its best and not'} as "
+        "accurate in the mean"
+        for way, stop in found
+    ]
+    return f"At BN's early stop: {'; '.join(parts)}."
+
+
+def barely_trained(found: Sequence[tuple[Way, Way]]) -> str:
+    """Return a sentence on DP-SGD beside too little training, from `frontier.beside_private`."""
+    if not found:
+        return (
+            "The network without DP-SGD was attacked only at the end of training, so there is no "
+            "early stop to compare."
+        )
+    parts = [
+        f"{label(*stop.key)}, has an AUC of {stop.auc.mean():.3f} at a test accuracy of "
+        f"{cell('', float(stop.test.mean()))}; {_minus(way, stop)}"
+        for way, stop in found
+    ]
+    return f"With little training and no DP-SGD: {'; '.join(parts)}."
+
+
+def _minus(way: Way, stop: Way) -> str:
+    """Return what a way has more than a stop of AUC and of test accuracy, and both losses."""
+    differences = []
+    for quantity, unit in (("auc", "AUC"), ("test", "accuracy")):
+        gap = paired_gap(getattr(way, quantity), getattr(stop, quantity))
+        differences.append(f"{number(gap.estimate, unit)} ({between(gap.low, gap.high, unit)})")
+    losses = " and ".join(f"{each.train_loss.mean():.3f}" for each in (way, stop))
+    return (
+        f"{label(*way.key)} minus {label(*stop.key)} is {differences[0]} of AUC and "
+        f"{differences[1]} of test accuracy, at training losses of {losses} nats "
+        f"(n = {count(len(way.test), 'pair')}, {setting(way.pool.where)})"
+    )
 
 
 def promised(shadows: Iterable[Shadow], profile: str) -> Styler:
@@ -144,27 +167,36 @@ def on_front(points: pd.DataFrame) -> str:
     parts = []
     groups = list(points.groupby(list(SETTING), sort=False))
     for values, part in groups:
-        front = part[part.front_auc].sort_values("test", ascending=False)
-        keys = front[["norm", "remedy", "strength"]].itertuples(index=False)
-        names = "; ".join(label(*key) for key in keys)
+        names = _once(part[part.front_auc].sort_values("test", ascending=False))
         where = f" in {setting(dict(zip(SETTING, values, strict=True)))}" if len(groups) > 1 else ""
         parts.append(
-            f"Of {count(len(part), 'way')} to train, early stopping included, {len(front)} lie on "
-            f"the front of test accuracy and AUC{where}: {names}."
+            f"Of {count(len(_once(part)), 'way')} to train, with the early stops of one network "
+            f"counted once, {len(names)} lie on the front of test accuracy and AUC{where}: "
+            f"{'; '.join(names)}."
         )
     return " ".join(parts)
+
+
+def _once(points: pd.DataFrame) -> list[str]:
+    """Return the names of ways in order, with all early stops of one network under one."""
+    keys: dict[tuple[str, str, str], list[str]] = {}
+    for norm, remedy, strength in points[["norm", "remedy", "strength"]].itertuples(index=False):
+        group = (norm, remedy, "" if remedy == STOPPING else strength)
+        keys.setdefault(group, []).append(strength)
+    return [label(norm, remedy, ", ".join(found)) for (norm, remedy, _), found in keys.items()]
 
 
 def answer(
     verdicts: Sequence[Verdict],
     points: pd.DataFrame,
     stops: Sequence[tuple[Way, Way]],
+    barely: Sequence[tuple[Way, Way]],
     epsilon: float,
 ) -> str:
     """Return the chapter's answer in plain sentences.
 
     `verdicts` are those on the penalty's AUC, its cost, group norm and DP-SGD, in this order;
-    `stops` is from `frontier.beside_stopping`.
+    `stops` is from `frontier.beside_stopping`, `barely` from `frontier.beside_private`.
     """
     penalty, cost, norms, private = (
         f"{span(v.evidence, v.claim.unit)} ({told(v.claim.key, v.word)})" for v in verdicts
@@ -175,7 +207,7 @@ def answer(
         f"trained by DP-SGD at ε = {epsilon:g} the AUC minus that of guessing is {private}, at a "
         "test accuracy of "
         f"{_accuracies(points, PRIVATE, f'{epsilon:g}')}, where BN has "
-        f"{_accuracies(points, NOTHING, '', 'batch')}. {on_front(points)}"
+        f"{_accuracies(points, NOTHING, '', 'batch')}. {barely_trained(barely)} {on_front(points)}"
     )
 
 
@@ -184,5 +216,6 @@ def _accuracies(points: pd.DataFrame, remedy: str, strength: str, norm: str | No
     chosen = (points.remedy == remedy) & (points.strength == strength)
     if norm is not None:
         chosen &= points.norm == norm
-    found = [cell("", float(value)) for value in points["test"][chosen]]
-    return found[0] if len(set(found)) == 1 else f"{min(found)} to {max(found)}"
+    found = points["test"][chosen]
+    low, high = (cell("", float(value)) for value in (found.min(), found.max()))
+    return low if low == high else f"{low} to {high}"

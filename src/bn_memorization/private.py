@@ -8,7 +8,7 @@ standard deviation that images are normalized with, which come from the whole da
 
 Batch normalization is refused. Under batch statistics each sample's output, and with it each
 sample's gradient, depends on the other samples of the batch: leaving one out changes all of them,
-so that clipping each one bounds nothing.
+and clipping each one does not bound the change of their sum by one clipping norm.
 
 Randomness is torch's and follows from the seed, so that runs can be repeated. Opacus's secure mode,
 against attackers who predict the noise or read it off rounding errors, is not used: these networks
@@ -61,8 +61,9 @@ class PrivateConfig(ShadowConfig):
         if self.norm in BATCHED:
             raise BadInput(
                 f"norm={self.norm} cannot be trained with differential privacy: under batch "
-                "statistics a sample's gradient depends on the other samples, so that clipping it "
-                "bounds nothing. Choose none, group or layer."
+                "statistics a sample's gradient depends on the other samples, so that clipping "
+                "each does not bound by one clipping norm what a sample changes. Choose none, "
+                "group or layer."
             )
         if self.penalty != NO_PENALTY or self.hold_weights:
             raise BadInput("DP-SGD trains without a penalty and without held weights.")
