@@ -95,7 +95,7 @@ def beyond_stopping(found: Sequence[tuple[Way, Way]]) -> str:
         "accurate in the mean"
         for way, stop in found
     ]
-    return f"At BN's early stop: {'; '.join(parts)}."
+    return f"Beside early stopping: {'; '.join(parts)}."
 
 
 def barely_trained(found: Sequence[tuple[Way, Way]]) -> str:
