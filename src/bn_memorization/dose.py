@@ -17,7 +17,7 @@ HELD, FREE = "all layers, weights held", "all layers, weights free"
 RATE = "learning rate, no penalty"
 # A sample is early fitted at a share that chance does not reach; most clean ones are soon.
 FITTED = {"corrupted": 0.25, "clean": 0.9}
-EARLY = 4  # gradients are averaged over the first 1/EARLY of the epochs, mostly before the fit
+EARLY = 4  # gradients are averaged over the first 1/EARLY of the epochs
 RUN = [*SETTING, "seed"]
 
 
