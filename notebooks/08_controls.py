@@ -201,7 +201,7 @@ side_by_side = [*short, *other_norms]
 standings = norm_controls.standings(side_by_side, pools, "batch")
 tables.standings(standings, profile)
 
-# %% mystnb={"figure": {"caption": "Gaps in accuracy on corrupted samples with 95 % t intervals over seeds. Left: each norm minus the plain network. Right: BN minus each norm. Black dots: after equal epochs. Gray squares: at equal clean training loss. A row without a gap says why. Dashed: no gap.", "name": "fig-norm-gaps"}, "image": {"alt": "Two interval plots with one row for each kind of normalization: its gap in accuracy on corrupted samples to the plain network, and the gap of batch normalization to it, after equal epochs and at equal clean training loss, with a dashed line at zero."}}
+# %% mystnb={"figure": {"caption": "Gaps in accuracy on corrupted samples with 95 % t intervals over seeds. Left: each norm minus the plain network. Right: BN minus each norm. Black dots: after equal epochs. Gray squares: at equal clean training loss. A row without a gap says why. Dashed: no gap.", "name": "fig-norm-controls"}, "image": {"alt": "Two interval plots with one row for each kind of normalization: its gap in accuracy on corrupted samples to the plain network, and the gap of batch normalization to it, after equal epochs and at equal clean training loss, with a dashed line at zero."}}
 figures_controls.norm_gaps(standings, profile)
 
 # %%

@@ -51,8 +51,10 @@ def _check(done: subprocess.CompletedProcess, html: Path, source: Path) -> None:
     missing = [page for page in pages(source) if not (html / f"{page}.html").is_file()]
     if done.returncode or missing:
         lines = [line for line in done.stdout.splitlines() if line.strip()]
+        # A long build has much to say after the line that matters.
+        told = [line for line in lines if "WARNING" in line or "ERROR" in line]
         raise Failure(
-            "\n".join(lines[-40:])
+            "\n".join(told[:20] or lines[-40:])
             + f"\njupyter-book could not build the book (exit status {done.returncode}"
             + (f", no page for {', '.join(missing)}" if missing else "")
             + ")."
