@@ -42,7 +42,7 @@ Markdown(scoreboard.summary(results))
 #
 # The last column asks more than the paper does. At fixed epochs a network without normalization may just be
 # earlier on the same path; a claim survives if what it says is still true where that is ruled out. For the
-# penalty, it survives if it still works where growing weights cannot meet it. In brackets stands the
+# penalty, it survives if it still works where growing the weights before BN cannot meet it. In brackets stands the
 # setting in which this was asked: fewer than those of the claim.
 
 # %% tags=["remove-input"]
