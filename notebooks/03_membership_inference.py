@@ -178,7 +178,7 @@ figures_attack.gaps(verdicts, profile)
 tables.verdicts(verdicts, profile)
 
 # %% [markdown]
-# ## Is it more than more training?
+# ## Is it more than training?
 #
 # After equal epochs the arms differ in how far they have fitted their members.
 

@@ -74,9 +74,11 @@ weight_decay = 0.0  # of all runs but its rivals
 # With $r_c = |\gamma_c|/\sigma_c$ of channel $c$ and a target $\tau$, the forms of the penalty are
 #
 # $$
-# \text{square: } r_c^2, \qquad
-# \text{hinge: } \max(r_c - \tau,\, 0)^2, \qquad
-# \text{log: } \bigl(\log (r_c/\tau)\bigr)^2 .
+# \begin{aligned}
+# \text{square: } & r_c^2 , \\
+# \text{hinge: } & \max(r_c - \tau,\, 0)^2 , \\
+# \text{log: } & \bigl(\log (r_c/\tau)\bigr)^2 .
+# \end{aligned}
 # $$ (penalty-forms)
 #
 # Each is averaged over the channels of a layer, then over layers, times the weight, and added to the loss.

@@ -30,7 +30,7 @@ def test_a_row_a_way_with_its_intervals():
     assert "setting" not in frame  # said once, in the caption
     assert frame["test accuracy"][0] == "80.2\N{NO-BREAK SPACE}% (79.8 to 80.7)"
     assert set(frame.iloc[:, 3]) == {tables.UNRESOLVED}
-    assert set(frame["on the front"]) == {"yes", "no"}
+    assert set(frame["on the front of AUC"]) == {"yes", "no"}
     assert frame["clearly beaten by"][0] >= 1
     assert "n = 3 pairs" in shown.caption
     assert shown.caption.endswith("(smoke).")

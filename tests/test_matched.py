@@ -1,4 +1,5 @@
 import re
+from dataclasses import replace
 
 import numpy as np
 import planted
@@ -151,9 +152,9 @@ def test_sentence_counts_the_intervals_above_zero_on_both_kinds_of_lines():
     log = equal((0.01, 0.03, 0.04), (0.1, 0.2, 0.5), (-0.1, 0.05, 0.2))
     text = spaced(matched.sentence(straight, log))
     assert "is -5.0 to +25.0 points on straight lines between epochs and +3.0 to +20.0" in text
-    assert text.endswith("and its interval lies above zero in 1 and 2 of 3 settings.")
+    assert text.endswith("and its interval lies above zero in 1 and 2 of 3 settings, respectively.")
     one = matched.sentence(straight[:1], log[:1])
-    assert one.endswith("in 1 and 1 of 1 setting.")
+    assert one.endswith("in 1 and 1 of 1 setting, respectively.")
 
 
 def test_censoring_says_how_many_were_cut_off():
@@ -200,7 +201,7 @@ def answer(final, speed, loss, arm="BN"):
 
 def test_the_answer_says_what_the_evidence_says():
     text = answer((0.125, -0.25, 0.5), (2.0, 3.5, 1.0), (0.25, -0.5, -0.75))
-    first, second, third = re.split(r"\. It fits half of them sooner |\. Its loss ", text)
+    first, second, third = re.split(r"; it fits half of them sooner |\. Its loss ", text)
     assert "network with BN" in first
     assert numbers(first) == [2, 3, -25, 50]  # ahead in 2 of 3, by accuracy points
     assert first.endswith("(partly)")
@@ -218,6 +219,18 @@ def test_the_answer_follows_its_evidence():
     text = answer((0.25,), (-1.0,), (-2.0,))
     assert numbers(text) == [1, 1, 25, 0, 1, -1, 0, 1, -2]
     assert "(reproduced)" in text
+
+
+def test_a_time_that_is_not_known_is_not_told():
+    final, loss = verdict("forced_final", 0.5), verdict("forced_loss", 0.5)
+    unknown = replace(verdict("forced_speed", 7.0).evidence[0], low=np.nan, high=np.nan)
+    known = verdict("forced_speed", 2.0).evidence[0]
+    speed = judge(CLAIMS["forced_speed"], [unknown, known])
+    text = matched.answer(final, speed, loss, (MATCHED, ON_LOG), "BN")
+    assert numbers(text.partition("; it")[2].partition(" (")[0]) == [1, 1, 2]
+    alone = judge(CLAIMS["forced_speed"], [unknown])
+    text = matched.answer(final, alone, loss, (MATCHED, ON_LOG), "BN")
+    assert "; in no setting is the time known (not testable at this scale). Its" in text
 
 
 def test_an_effect_of_nothing_is_not_ahead():

@@ -59,7 +59,7 @@ def _by_layer(
     found = audit.layers(ratio, bn_layer, names)
     return pd.DataFrame(
         {
-            "layer": found.layer,
+            "layer": [f"{place} ({name})" for place, name in enumerate(found.layer, start=1)],
             "channels": found.channels,
             f"median γ/σ, {whose}": [f"{value:.2f}" for value in found["median"]],
             f"above 1, {whose}": [percent(value) for value in found.above],

@@ -216,7 +216,10 @@ def answer(fixed: Sequence[Evidence], verdicts: Sequence[Verdict]) -> str:
 def _told(verdict: Verdict, words: str) -> str:
     if reasons := _reasons(verdict):
         return f"not told {words} ({reasons})"
-    return f"{_effects(verdict)} {words} ({told(verdict.claim.key, verdict.word)})"
+    claim = verdict.claim
+    # Zero goes without saying.
+    bound = f"{claim.direction} {number(claim.threshold, claim.unit)}: " if claim.threshold else ""
+    return f"{_effects(verdict)} {words} ({bound}{told(claim.key, verdict.word)})"
 
 
 def _stated(verdict: Verdict) -> str:

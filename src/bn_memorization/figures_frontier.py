@@ -17,6 +17,7 @@ COLORS = {"batch": TREATED_COLOR, "none": PLAIN_COLOR, "group": "#009E73", "laye
 MARKERS = {NOTHING: "o", DECAY: "D", STOPPING: "<", PRIVATE: "^"}
 PENALIZED = "s"  # any form of the penalty
 SHORT = {STOPPING: "epoch ", PRIVATE: "ε = "}  # before the strength that stands at a point
+MOST_NAMED = 4  # strengths of one remedy that are named at their points
 AXES = {"auc": "AUC of the attack", "tpr": f"members found at {cell('noise_rate', FPR)} FPR"}
 GUESSING = {"auc": GUESS, "tpr": FPR}
 
@@ -63,7 +64,7 @@ def _panel(axis: plt.Axes, part: pd.DataFrame, quantity: str) -> None:
     axis.xaxis.set_major_locator(MaxNLocator(5))
     axis.xaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
     if quantity == "tpr":
-        axis.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
+        axis.yaxis.set_major_formatter(PercentFormatter(1.0))  # as many digits as its ticks need
     axis.margins(0.08)
 
 
@@ -93,7 +94,8 @@ def _group(axis: plt.Axes, line: pd.DataFrame, norm: str, remedy: str, quantity:
         label=_words(norm, remedy),
     )
     if remedy in SHORT or len(line) > 1:
-        for row in line.to_dict("records"):
+        every = -(-len(line) // MOST_NAMED)  # more names would lie on each other
+        for row in line.iloc[::every].to_dict("records"):
             axis.annotate(
                 SHORT.get(remedy, "") + row["strength"],
                 (row["test"], row[quantity]),

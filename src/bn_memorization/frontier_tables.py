@@ -66,7 +66,7 @@ def ways(points: pd.DataFrame, profile: str) -> Styler:
             "test accuracy": _percent(row, "test"),
             "AUC": f"{row['auc']:.3f} ({row['auc_low']:.3f} to {row['auc_high']:.3f})",
             f"TPR at {cell('noise_rate', FPR)} FPR": _percent(row, "tpr"),
-            "on the front": "yes" if row["front_auc"] else "no",
+            "on the front of AUC": "yes" if row["front_auc"] else "no",
             "clearly beaten by": len(row["beaten_by"]),
         }
         for row in points.to_dict("records")

@@ -4,7 +4,9 @@ At a fixed number of epochs a plain network may just be earlier on the same path
 pair are read where they have the same loss on clean training samples.
 """
 
+import math
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -98,7 +100,7 @@ def sentence(
         "Read where both arms have the same clean training loss, the gap in accuracy on corrupted "
         f"samples is {ranges[0]} on straight lines between epochs and {ranges[1]} on lines against "
         f"the log of the loss, and its interval lies above zero in {clear[0]} and {clear[1]} of "
-        f"{count(len(straight), 'setting')}."
+        f"{count(len(straight), 'setting')}, respectively."
     )
 
 
@@ -137,12 +139,18 @@ def answer(
     def ahead(verdict: Verdict) -> str:
         return f"{sum(item.estimate > 0 for item in verdict.evidence)} of {len(verdict.evidence)}"
 
+    timed = replace(speed, evidence=tuple(e for e in speed.evidence if not math.isnan(e.low)))
+    sooner = "in no setting is the time known"
+    if timed.evidence:
+        sooner = (
+            f"it fits half of them sooner in {ahead(timed)} in which the time is known, by "
+            f"{span(timed.evidence, 'epochs')}"
+        )
     settings = "setting" if len(final.evidence) == 1 else "settings"
     return (
         f"After the last epoch the network with {arm} fits more corrupted samples than the plain "
         f"one in {ahead(final)} {settings}: the gap is {span(final.evidence, 'accuracy')} "
-        f"({final.word}). It fits half of them sooner in {ahead(speed)}, by "
-        f"{span(speed.evidence, 'epochs')} ({speed.word}). Its loss on them, averaged over "
-        f"training, is lower in {ahead(loss)}, by {span(loss.evidence, 'nats')} ({loss.word}). "
+        f"({final.word}); {sooner} ({speed.word}). Its loss on them, averaged over training, is "
+        f"lower in {ahead(loss)}, by {span(loss.evidence, 'nats')} ({loss.word}). "
         f"{sentence(*equal)}"
     )

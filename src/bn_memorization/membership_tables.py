@@ -170,5 +170,5 @@ def answer(verdicts: Sequence[Verdict], equal: Sequence[EqualLoss], arm: str) ->
         f"the plain network is {listed}. Taken where both arms have the same loss on clean "
         f"members, the gap is {straight} on straight lines between two looks and {log} on lines "
         "against the log of the loss, and its interval lies above zero in "
-        f"{clear[0]} and {clear[1]} of {count(len(equal), 'setting')}."
+        f"{clear[0]} and {clear[1]} of {count(len(equal), 'setting')}, respectively."
     )

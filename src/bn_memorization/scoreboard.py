@@ -72,9 +72,9 @@ def summary(results: Results) -> str:
     if asked := [a for a in answers if a in SURVIVES.values() and a != NOT_TESTABLE]:
         yes, part, no = (asked.count(said) for said in ("yes", "in part", "not shown"))
         text += (
-            f" Of the {len(held)} that are, or in part, {len(asked)} were also asked where they "
-            f"are not trivially so: {yes} survive that, {part} in part, and for {no} it is not "
-            "shown."
+            f" Of the {len(held)} that are, or are in part, {len(asked)} were also asked where "
+            f"they are not trivially so: {yes} survive that, {part} in part, and for {no} it is "
+            "not shown."
         )
     if IDENTITY in results:
         identity = word(CLAIMS[IDENTITY], results)
