@@ -133,7 +133,7 @@ gaps = {
 }
 final, speed, loss = (judge(CLAIMS[claim], evidence) for claim, evidence in gaps.items())
 
-# %% mystnb={"figure": {"caption": "Paired gaps between the arms with their 95 % t intervals over seeds, on corrupted samples. Left: final accuracy, arm with norm minus plain. Middle: epochs until half are fitted, plain minus arm with norm. Right: mean loss over training, plain minus arm with norm. Dashed: the claim's threshold.", "name": "fig-forced-gaps"}, "image": {"alt": "Three interval plots with one row for each data set, network, kind of corruption and share: the gap in final accuracy on corrupted samples, the gap in epochs until half of them are fitted, and the gap in mean loss, with a dashed line at zero."}}
+# %% mystnb={"figure": {"caption": "Paired gaps between the arms with their 95 % t intervals over seeds, on corrupted samples. Left: final accuracy, arm with norm minus plain. Middle: epochs until half are fitted, plain minus arm with norm. Right: mean loss over training, plain minus arm with norm. A point without a bar has no interval. Dashed: the claim's threshold.", "name": "fig-forced-gaps"}, "image": {"alt": "Three interval plots with one row for each data set, network, kind of corruption and share: the gap in final accuracy on corrupted samples, the gap in epochs until half of them are fitted, and the gap in mean loss, with a dashed line at zero."}}
 figures.forest([final, speed, loss], [100, 1, 1], ["points of accuracy", "epochs", "nats"], profile)
 
 # %% [markdown]

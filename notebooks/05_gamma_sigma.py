@@ -208,7 +208,8 @@ report.readable(kept.assign(profile=profile)).format(digits)
 #   table before and after training says how much of the share was there from the start.
 # - **Most channels are in few layers.** The share over all channels follows the widest layers. The table by
 #   layer shows what the others do.
-# - **Channels are not independent.** The interval is over trained networks, each with one share.
+# - **Channels are not independent.** The interval is over trained networks, each with one share; it is cut
+#   at 0 and 1.
 # - **Settings are not independent.** Settings of a data set share seeds and with them images and initial
 #   weights, so that several that agree are less evidence than as many independent ones.
 # - **A ratio above one is not memorization.** The factor of chapter 4 compares one step of two networks with

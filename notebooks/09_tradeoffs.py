@@ -84,6 +84,7 @@ from bn_memorization import (
     figures_frontier,
     frontier,
     frontier_runs,
+    frontier_verdicts,
     report,
     runs,
 )
@@ -147,7 +148,7 @@ tables.moved(movements, profile)
 # may be on it, or off it, by chance. Both axes have intervals for that.
 
 # %% mystnb={"figure": {"caption": "What each way to train gives away against its test accuracy, mean over pairs of attacked models with 95 % t intervals. Left: AUC of the attack; right: members found at a false-positive rate of 1 %, where that is resolved. Color: norm; shape: remedy. Filled points are on the Pareto front, which the gray steps join; a thin line leads through the moments of early stopping to the end; dotted: guessing.", "name": "fig-tradeoffs-frontier"}, "image": {"alt": "Scatter plots with error bars in both directions: AUC of the membership attack, and the share of members found at a low false-positive rate, against test accuracy, for batch normalization, no norm, group norm and layer norm, and for batch normalization with a penalty, with weight decay and stopped early, and group norm stopped early and with differential privacy. A gray staircase joins the points that no other beats."}}
-barely = frontier.beside_private(ways, min(epsilon))
+barely = frontier_verdicts.beside_private(ways, min(epsilon))
 points = frontier.points([*ways, *frontier.stopped(ways), *(stop for _, stop in barely)])
 figures_frontier.frontier(points, profile)
 
@@ -169,7 +170,7 @@ tables.ways(points, profile)
 # on wrong labels; here all samples count.
 
 # %%
-verdicts = frontier.verdicts(ways, min(epsilon))
+verdicts = frontier_verdicts.verdicts(ways, min(epsilon))
 penalty, cost, norms, private = verdicts
 report.table(penalty, profile)
 
@@ -186,7 +187,7 @@ report.table(cost, profile)
 # it.
 
 # %% tags=["remove-input"]
-stops = frontier.beside_stopping(ways)
+stops = frontier_verdicts.beside_stopping(ways)
 Markdown(f"{tables.beyond_stopping(stops)} Profile: {profile}.")
 
 # %% [markdown]

@@ -1,7 +1,9 @@
 """A small data set whose labels can be read off its images, and configs to train on it."""
 
 import numpy as np
+import torch
 
+from bn_memorization import train
 from bn_memorization.catalog import Dataset, Split
 from bn_memorization.config import TrainConfig
 
@@ -23,6 +25,15 @@ def planted_set(name: str = "planted", source: str = "embedded") -> Dataset:
     """Return 60 training and 30 test images of 12 x 12 gray pixels in three classes."""
     rng = np.random.default_rng(0)
     return Dataset(name, source, _split(N_TRAIN, rng), _split(N_TEST, rng), CLASSES, "5" * 64)
+
+
+def lenet_in_training():
+    """Return a LeNet with BN in the middle of training, and the sample that it is trained on."""
+    settings, data, where = config(epochs=3), planted_set(), torch.device("cpu")
+    sample = train.draw(settings, data, where)
+    model = train.new_model(settings, data, where)
+    train.optimize(model, sample.x, sample.y, settings, lambda epoch: None)
+    return model, sample
 
 
 def config(**changes) -> TrainConfig:

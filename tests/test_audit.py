@@ -6,7 +6,7 @@ from scipy import stats as scipy_stats
 from bn_memorization import audit
 from bn_memorization.audit_runs import AuditConfig, AuditShadow
 from bn_memorization.judging import NOT_TESTABLE, REPRODUCED
-from bn_memorization.stats import auc, mean_interval, tpr_at_fpr
+from bn_memorization.stats import auc, tpr_at_fpr
 
 WHERE = {"network": "net", "images": "made up"}
 
@@ -79,15 +79,6 @@ def test_planted_labels_do_not_count_for_the_attack():
     assert verdict.evidence[0].estimate == pytest.approx(own.mean() - 0.5)
     none = audited(planted=np.zeros(80, bool))
     np.testing.assert_array_equal(audit.attack_aucs(none), audit.attack_aucs_with_planted(none))
-
-
-def test_intervals_are_cut_at_what_an_auc_can_be():
-    gap = audit.within(np.array([1.0, 0.6, 1.0]))
-    assert gap.estimate == pytest.approx(2.6 / 3)
-    assert gap.high == 1.0
-    assert gap.low == pytest.approx(mean_interval([1.0, 0.6, 1.0]).low)
-    assert audit.within(np.array([0.0, 0.4, 0.0])).low == 0.0
-    assert np.isnan(audit.within(np.array([0.7])).low)
 
 
 def test_a_verdict_s_interval_ends_where_an_auc_does():

@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import nn
 
-from bn_memorization import exact_trained, growth_exact, models, train
+from bn_memorization import exact_trained, growth_exact, models
 from bn_memorization.config import SETTING
 from bn_memorization.errors import BadInput
 from bn_memorization.exact_trained import CONVOLUTION, FULL, all_move, corrections, of_batch
@@ -25,11 +25,7 @@ def one_thread():
 
 @pytest.fixture(scope="module")
 def trained():
-    """Return a LeNet with BN in the middle of training, and a batch of its samples."""
-    config, data = planted.config(epochs=3), planted.planted_set()
-    sample = train.draw(config, data, torch.device("cpu"))
-    model = train.new_model(config, data, torch.device("cpu"))
-    train.optimize(model, sample.x, sample.y, config, lambda epoch: None)
+    model, sample = planted.lenet_in_training()
     return model, sample.x[:12], sample.y[:12]
 
 

@@ -3,7 +3,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from bn_memorization import frontier
+from bn_memorization import frontier, frontier_verdicts
 from bn_memorization import frontier_tables as tables
 from bn_memorization.tradeoff import DECAY, NOTHING, STOPPING
 
@@ -67,9 +67,10 @@ def test_the_front_is_named_from_the_most_accurate_on():
 
 def test_the_answer_is_plain_and_says_the_verdicts():
     found = made_ways.ways()
-    stops = frontier.beside_stopping(found)
-    barely = frontier.beside_private(found, 2.0)
-    text = tables.answer(frontier.verdicts(found, 2.0), made_ways.points(), stops, barely, 2.0)
+    stops = frontier_verdicts.beside_stopping(found)
+    barely = frontier_verdicts.beside_private(found, 2.0)
+    verdicts = frontier_verdicts.verdicts(found, 2.0)
+    text = tables.answer(verdicts, made_ways.points(), stops, barely, 2.0)
     assert tables.beyond_stopping(stops) in text
     assert tables.barely_trained(barely) in text
     assert text.endswith(".")
@@ -80,7 +81,7 @@ def test_the_answer_is_plain_and_says_the_verdicts():
 
 
 def test_penalties_beside_early_stopping_are_told_with_intervals():
-    ((way, stop),) = frontier.beside_stopping(made_ways.ways())
+    ((way, stop),) = frontier_verdicts.beside_stopping(made_ways.ways())
     text = tables.beyond_stopping([(way, stop)])
     assert "BN, log penalty (weight 1, target 0.25) minus BN is" in text  # BN is never as accurate
     assert f"losses of {way.train_loss.mean():.3f} and {stop.train_loss.mean():.3f} nats" in text
@@ -91,7 +92,7 @@ def test_penalties_beside_early_stopping_are_told_with_intervals():
 
 
 def test_dp_sgd_beside_little_training_is_told():
-    text = tables.barely_trained(frontier.beside_private(made_ways.ways(), 2.0))
+    text = tables.barely_trained(frontier_verdicts.beside_private(made_ways.ways(), 2.0))
     assert "group norm, stopped after epoch 2, has an AUC of 0." in text
     assert "at a test accuracy of 65.0\N{NO-BREAK SPACE}%" in text
     assert "group norm, DP-SGD at ε = 2 minus group norm, stopped after epoch 2 is" in text

@@ -13,6 +13,7 @@ from bn_memorization.stats import (
     mean_interval,
     paired_gap,
     roc,
+    share_interval,
     tpr_at_fpr,
 )
 
@@ -113,6 +114,15 @@ def test_mean_interval_is_the_one_sample_interval():
     gap = mean_interval(values)
     wanted = scipy.stats.ttest_1samp(values, 0).confidence_interval(0.95)
     assert (gap.estimate, gap.low, gap.high) == pytest.approx((0.4, wanted.low, wanted.high))
+
+
+def test_the_interval_of_shares_is_cut_at_what_a_share_can_be():
+    gap = share_interval(np.array([1.0, 0.6, 1.0]))
+    assert gap.estimate == pytest.approx(2.6 / 3)
+    assert gap.high == 1.0
+    assert gap.low == pytest.approx(mean_interval([1.0, 0.6, 1.0]).low)
+    assert share_interval(np.array([0.0, 0.4, 0.0])).low == 0.0
+    assert np.isnan(share_interval(np.array([0.7])).low)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from bn_memorization import growth, models, signals, train, trained_growth
+from bn_memorization import growth, models, signals, trained_growth
 from bn_memorization.errors import BadInput
 from bn_memorization.trained_growth import own_growth, training_growth, whole_growth
 
@@ -24,11 +24,7 @@ def one_thread():
 
 @pytest.fixture(scope="module")
 def trained():
-    """Return a LeNet with BN in the middle of training, and some of its samples."""
-    config, data = planted.config(epochs=3), planted.planted_set()
-    sample = train.draw(config, data, torch.device("cpu"))
-    model = train.new_model(config, data, torch.device("cpu"))
-    train.optimize(model, sample.x, sample.y, config, lambda epoch: None)
+    model, sample = planted.lenet_in_training()
     return model, sample.x[:10], sample.y[:10]
 
 

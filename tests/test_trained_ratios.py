@@ -50,11 +50,11 @@ def test_a_run_without_bn_is_named():
 
 
 def test_evidence_is_over_models_and_of_the_last_epoch():
-    """Shares 1/4, 2/4 and 3/4: mean .5, s .25; t for 2 degrees of freedom is 4.302652730."""
-    (found,) = trained.evidence(ending(1, 2, 3))
-    reach = 4.302652729911275 * 0.25 / math.sqrt(3)
+    """Shares 1/4, 2/4 and 2/4: mean 5/12, s^2 1/48; t for 2 degrees of freedom is 4.302652730."""
+    (found,) = trained.evidence(ending(1, 2, 2))
+    reach = 4.302652729911275 * math.sqrt(1 / 48) / math.sqrt(3)
     assert (found.estimate, found.low, found.high, found.n) == pytest.approx(
-        (0.5, 0.5 - reach, 0.5 + reach, 3)
+        (5 / 12, 5 / 12 - reach, 5 / 12 + reach, 3)
     )
     assert dict(found.where) == {
         "dataset": "planted",
@@ -62,6 +62,12 @@ def test_evidence_is_over_models_and_of_the_last_epoch():
         "corruption": "flip",
         "noise_rate": 0.25,
     }
+
+
+def test_no_share_lies_beyond_0_and_1():
+    """Shares 1/4, 2/4 and 3/4: the t interval would reach from -.121 to 1.121."""
+    (found,) = trained.evidence(ending(1, 2, 3))
+    assert (found.estimate, found.low, found.high) == (0.5, 0.0, 1.0)
 
 
 def test_evidence_of_each_setting():

@@ -6,7 +6,7 @@ the AUCs of a pair are averaged first.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -17,7 +17,7 @@ from bn_memorization.audit_runs import AuditShadow
 from bn_memorization.control_claims import CONTROLS
 from bn_memorization.judging import Evidence, Verdict, judge
 from bn_memorization.membership import INTERVAL
-from bn_memorization.stats import Gap, auc, mean_interval, tpr_at_fpr
+from bn_memorization.stats import Gap, auc, share_interval, tpr_at_fpr
 
 GUESS = 0.5  # the AUC of guessing
 CERTAIN = 1.96  # standard deviations on either side that hold 95 % of a normal distribution
@@ -109,13 +109,6 @@ def all_fitted(audited: Audited) -> bool:
     return bool(audited.correct[audited.keep].all())
 
 
-def within(values: np.ndarray) -> Gap:
-    """Return the mean of AUCs or shares with its t interval, cut at 0 and 1: none lies beyond."""
-    gap = mean_interval(values)
-    low, high = np.clip([gap.low, gap.high], 0.0, 1.0)  # NaN stays NaN
-    return replace(gap, low=float(low), high=float(high))
-
-
 def verdicts(audited: Audited, where: dict[str, object]) -> list[Verdict]:
     """Return the verdicts of the audit's controls.
 
@@ -128,7 +121,7 @@ def verdicts(audited: Audited, where: dict[str, object]) -> list[Verdict]:
     found = []
     for key, values in aucs.items():
         if len(values):
-            gap = within(values)
+            gap = share_interval(values)
             ends = (end - GUESS for end in (gap.estimate, gap.low, gap.high))
             found.append(judge(CONTROLS[key], [Evidence(where, *ends, gap.n, INTERVAL)]))
     return found
@@ -152,7 +145,7 @@ def accuracy(audited: Audited, members: bool) -> float:
 def share_above_one(audited: Audited) -> Gap:
     """Return the share of BN channels with gamma/sigma above 1, over pairs of shadow models."""
     share = (audited.ratio > 1).mean(axis=1)
-    return within(share.reshape(-1, 2).mean(axis=1))
+    return share_interval(share.reshape(-1, 2).mean(axis=1))
 
 
 def layers(ratio: np.ndarray, bn_layer: np.ndarray, names: Sequence[str]) -> pd.DataFrame:

@@ -9,7 +9,7 @@ from bn_memorization.audit_input import Images
 from bn_memorization.audit_runs import AuditConfig, Saved
 from bn_memorization.judging import NOT_TESTABLE, PARTLY, REPRODUCED, Verdict
 from bn_memorization.report import NO_BREAK, count
-from bn_memorization.stats import Gap, auc
+from bn_memorization.stats import Gap, auc, share_interval
 
 ATTACK, PLANTED = "audit_attack", "audit_planted"
 # Members are said to be given away where the whole interval of the attack's AUC lies above this.
@@ -60,7 +60,7 @@ def planted(audited: Audited, found: Sequence[Verdict]) -> str:
         return f"{told} Too few are among the members of each model to check the list."
     told += (
         " Among the members, their gradients are larger than another member's with a chance of "
-        f"{_interval(audit.within(aucs), '{:.2f}'.format)}."
+        f"{_interval(share_interval(aucs), '{:.2f}'.format)}."
     )
     if _of(found, PLANTED) is None:
         told += " Every label of a member is fitted, and of that the control says nothing."
@@ -112,7 +112,7 @@ def leaks(audited: Audited, found: Sequence[Verdict]) -> str:
     if verdict.word == REPRODUCED and audit.GUESS + verdict.evidence[0].low > STRONG:
         told = _MUCH
     aucs = audit.attack_aucs(audited)
-    told += f": AUC of LiRA {_interval(audit.within(aucs), '{:.2f}'.format)}"
+    told += f": AUC of LiRA {_interval(share_interval(aucs), '{:.2f}'.format)}"
     if not audited.planted.any():
         return f"{told}."
     return f"{told}, and {audit.attack_aucs_with_planted(audited).mean():.2f} with planted labels."

@@ -15,13 +15,10 @@ from bn_memorization.config import SETTING
 from bn_memorization.controls import LOG, LOSS, evidence
 from bn_memorization.judging import Claim, Evidence, judge_one
 from bn_memorization.membership import Pool
-from bn_memorization.memorization import final_accuracy, paired
+from bn_memorization.memorization import LEARNED, final_accuracy, has_learned, paired
 from bn_memorization.report import name
 from bn_memorization.train import Run
 
-# Clean accuracy below which a network has learned too little to be compared. Chosen after a pilot,
-# in which BN with its statistics as constants had not learned the clean samples.
-LEARNED = 0.9
 # Share of the corrupted samples from which on there is next to nothing left to fit.
 FITTED = 0.95
 
@@ -31,11 +28,6 @@ REASON = "none: "  # before the reason, where an interval's kind is told
 def without(item: Evidence, why: str) -> Evidence:
     """Return the evidence without its interval, which says why."""
     return replace(item, low=float("nan"), high=float("nan"), interval=f"{REASON}{why}")
-
-
-def has_learned(runs: Iterable[Run]) -> bool:
-    """Say whether the mean accuracy of runs on clean samples at their end is at least LEARNED."""
-    return bool(np.mean([final_accuracy("clean")(run) for run in runs]) >= LEARNED)
 
 
 def learned(item: Evidence, arms: Iterable[Sequence[Run]]) -> Evidence:

@@ -86,7 +86,7 @@ def _percent(row: Mapping[str, object], quantity: str) -> str:
 
 
 def beyond_stopping(found: Sequence[tuple[Way, Way]]) -> str:
-    """Return a sentence on penalties beside early stopping, from `frontier.beside_stopping`."""
+    """Return a sentence on penalties beside early stopping, as `beside_stopping` pairs them."""
     if not found:
         return "BN was attacked only at the end of training, so there is no early stop to compare."
     parts = [
@@ -99,7 +99,7 @@ def beyond_stopping(found: Sequence[tuple[Way, Way]]) -> str:
 
 
 def barely_trained(found: Sequence[tuple[Way, Way]]) -> str:
-    """Return a sentence on DP-SGD beside too little training, from `frontier.beside_private`."""
+    """Return a sentence on DP-SGD beside too little training, as `beside_private` pairs them."""
     if not found:
         return (
             "The network without DP-SGD was attacked only at the end of training, so there is no "
@@ -196,7 +196,7 @@ def answer(
     """Return the chapter's answer in plain sentences.
 
     `verdicts` are those on the penalty's AUC, its cost, group norm and DP-SGD, in this order;
-    `stops` is from `frontier.beside_stopping`, `barely` from `frontier.beside_private`.
+    `stops` is from `frontier_verdicts.beside_stopping`, `barely` from its `beside_private`.
     """
     penalty, cost, norms, private = (
         f"{span(v.evidence, v.claim.unit)} ({told(v.claim.key, v.word)})" for v in verdicts

@@ -10,12 +10,12 @@ import numpy as np
 import pandas as pd
 
 from bn_memorization.config import SETTING
-from bn_memorization.control_gates import has_learned, learned
+from bn_memorization.control_gates import learned
 from bn_memorization.controls import Moments, at_clean_loss, at_end, read, sizes
 from bn_memorization.judging import Evidence
 from bn_memorization.matched_attack import auc_path
 from bn_memorization.membership import Pool
-from bn_memorization.memorization import final_accuracy
+from bn_memorization.memorization import final_accuracy, has_learned
 from bn_memorization.models import PLAIN
 from bn_memorization.stats import Gap, paired_gap
 from bn_memorization.train import Run

@@ -46,6 +46,13 @@ def mean_interval(values: ArrayLike, level: float = LEVEL) -> Gap:
     return paired_gap(values, np.zeros(np.shape(values)), level)
 
 
+def share_interval(values: ArrayLike, level: float = LEVEL) -> Gap:
+    """Return the mean of shares or AUCs with its t interval, cut at 0 and 1: none lies beyond."""
+    gap = mean_interval(values, level)
+    low, high = np.clip([gap.low, gap.high], 0.0, 1.0).tolist()  # NaN stays NaN
+    return Gap(gap.estimate, low, high, gap.n)
+
+
 def epochs_until(curve: ArrayLike, level: float) -> int | None:
     """Return the first epoch at which `curve[E + 1]` is at least `level`, or None if none is.
 

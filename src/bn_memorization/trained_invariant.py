@@ -17,7 +17,7 @@ from bn_memorization.config import SETTING, TrainConfig
 from bn_memorization.errors import BadInput
 from bn_memorization.judging import Evidence
 from bn_memorization.ratios import batch_sigma
-from bn_memorization.stats import mean_interval
+from bn_memorization.stats import mean_interval, share_interval
 from bn_memorization.train import Run
 from bn_memorization.trained_ratios import ratios
 
@@ -118,9 +118,7 @@ def evidence(changed: pd.DataFrame, statistic: Callable[[pd.DataFrame], float]) 
     for values, frame in changed.groupby(list(SETTING), sort=False):
         models = [statistic(model) for _, model in frame.groupby("seed")]
         where = dict(zip(SETTING, values, strict=True))
-        gap = mean_interval(models)
-        low, high = np.clip([gap.low, gap.high], 0, 1).tolist()  # no share lies beyond
-        found.append(Evidence(where, gap.estimate, low, high, gap.n))
+        found.append(Evidence.from_gap(where, share_interval(models)))
     return found
 
 

@@ -16,7 +16,7 @@ from bn_memorization.judging import Evidence, Verdict
 from bn_memorization.ratios import batch_sigma, bn_layers, gamma_sigma, rescaled
 from bn_memorization.report import count, span
 from bn_memorization.resnet import Block
-from bn_memorization.stats import mean_interval
+from bn_memorization.stats import share_interval
 from bn_memorization.train import Run
 
 ONE = 1.0
@@ -43,12 +43,15 @@ def share_above_one(run: Run) -> np.ndarray:
 
 
 def evidence(runs: Iterable[Run]) -> list[Evidence]:
-    """Return each setting's mean share of channels above 1 at the end, over trained models."""
+    """Return each setting's mean share of channels above 1 at the end, over trained models.
+
+    Its t interval is cut at 0 and 1.
+    """
     shares: dict[tuple, list[float]] = {}
     for run in runs:
         shares.setdefault(_setting(run), []).append(float(share_above_one(run)[-1]))
     return [
-        Evidence.from_gap(dict(zip(SETTING, setting, strict=True)), mean_interval(values))
+        Evidence.from_gap(dict(zip(SETTING, setting, strict=True)), share_interval(values))
         for setting, values in shares.items()
     ]
 
