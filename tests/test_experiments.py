@@ -183,7 +183,8 @@ PROFILES = ("smoke", "quick", "standard", "paper")
 
 @pytest.mark.parametrize("profile", PROFILES)
 def test_chapter_5_reads_the_bn_arms_of_chapter_1_and_adds_one_network(profile):
-    first = planned("01_forced_memorization", profile)
+    parameters = chapter.plan("01_forced_memorization", profile).parameters
+    first = experiments.corruptions(parameters)
     *fifth, network = planned("05_gamma_sigma", profile)
     assert fifth == [config for config in first if config.norm == "batch"]
     assert len(fifth) == len(first) / 2

@@ -57,6 +57,8 @@ VOCABULARY: dict[str, Number | Choice | ListOf | Text] = {
     "deep_eval_size": Number(int, 100, 60_000),
     "deep_epochs": Number(int, 1, 10_000),
     "deep_batch_size": Number(int, 2, 60_000),
+    "plain_lr": ListOf(Number(float, 0, 100, open_least=True)),
+    "plain_epochs": Number(int, 1, 10_000),
     "batch_size": Number(int, 2, 60_000),
     "optimizer": Choice("optimizer", lambda: config.OPTIMIZERS),
     "lr": Number(float, 0, 100, open_least=True),

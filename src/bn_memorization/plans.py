@@ -8,6 +8,7 @@ from bn_memorization import (
     dose_runs,
     experiments,
     frontier_runs,
+    plain_settings,
     reparametrized,
     stages,
 )
@@ -24,7 +25,7 @@ def none(parameters: Mapping[str, object]) -> list[TrainConfig]:
 
 
 CHAPTERS: dict[str, Plan] = {
-    "01_forced_memorization": experiments.corruptions,
+    "01_forced_memorization": plain_settings.plan,
     "02_gradient_norms": experiments.influence,
     "03_membership_inference": experiments.membership,
     "03b_sensitivity": experiments.membership,
