@@ -80,9 +80,12 @@ from IPython.display import Markdown, display
 from bn_memorization import (
     experiments,
     figures,
+    figures_live,
+    live,
     matched,
     memorization,
     plain_settings,
+    playback,
     report,
     runs,
 )
@@ -110,6 +113,22 @@ shown = [
     for run in memorization.examples(trained, norm)
 ]
 figures.contact_sheet(**memorization.sheet(shown), profile=profile)
+
+# %% [markdown]
+# ## Training played back
+#
+# Corrupted samples of one pair of networks, the first in the order in which they were drawn, and what each network
+# predicts for them after every epoch. An image is shown in full where the network gives it the label that training
+# gave it; the counts are over all corrupted samples of the pair. One pair shows what happens; the gaps below count
+# all pairs.
+
+# %% mystnb={"figure": {"caption": "Corrupted training samples of the first pair of networks, the same in both arms: in full where the network predicts the given label after that epoch, faded where it does not. The count is over all corrupted samples of the run. On paper and without scripts: some epochs.", "name": "fig-playback"}, "image": {"alt": "Two rows of small grids of the same training images, the upper row for the network with batch normalization and the lower for the plain one, at several epochs: images whose given label the network predicts are shown in full, the others faded, and the title of each grid says how many there are."}}
+pair = playback.arms(trained, norm)
+playback_data = playback.picture(pair, runs.dataset(pair[0].config))
+figures_live.moments(playback_data, profile)
+
+# %% tags=["remove-input"]
+live.embed("playback", "fig-playback", playback_data)
 
 # %% [markdown]
 # ## How corrupted samples are fitted

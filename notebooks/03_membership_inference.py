@@ -81,9 +81,13 @@ from bn_memorization import (
     experiments,
     figures,
     figures_attack,
+    figures_live,
+    live,
     matched_attack,
+    one_sample,
     report,
     runs,
+    sample,
 )
 from bn_memorization import membership as mia
 from bn_memorization import membership_tables as tables
@@ -153,6 +157,23 @@ tables.attacks(pools, profile)
 
 # %% mystnb={"figure": {"caption": "ROC curves of the online attack with pooled variance on log axes, mean over attacked models. The left end is the lowest false-positive rate that the non-members of one model resolve. Dotted: guessing.", "name": "fig-membership-roc"}, "image": {"alt": "Line charts on two logarithmic axes, one for each setting: true-positive rate against false-positive rate of the membership attack, for networks with batch normalization and plain ones, with the line of guessing."}}
 figures_attack.roc_curves(pairs, profile)
+
+# %% [markdown]
+# ## One image at a time
+#
+# What the attack sees of a single image. One pair of complementary networks is attacked: one trained on the image,
+# the other never saw it, and the same shadow models stand against both. The images were chosen by their scores in
+# the network with {glue:text}`arm_name:s`, so they are examples of what there is and no fair sample of it.
+
+# %% mystnb={"figure": {"caption": "The online attack with pooled variance on one image, in both arms. Filled: margins of the shadow models that trained on it, with the normal fitted to them; hollow, dashed: of those that did not. Upright: the margin in the attacked network. Right: ROC curves of that network; a dot is the threshold at the allowed false-positive rate, a ring the image's own score. On the screen the margins that are called a member's are shaded; on paper and without scripts stands the first image, in the network that trained on it.", "name": "fig-one-image"}, "image": {"alt": "A training image; beside it, for each arm, two bell curves over the margins of shadow models that trained on the image and of those that did not, with an upright line at the margin in the attacked network; and two ROC curves on logarithmic axes with a mark at the threshold and one at the image's score."}}
+shown = one_sample.most_corrupted(pairs)
+config = one_sample.config_of(shown, shadows)
+data = runs.dataset(config)
+attack_data = one_sample.picture(shown, sample.corrupt(config.pool, data), data)
+figures_live.attack_on_first(attack_data, profile)
+
+# %% tags=["remove-input"]
+live.embed("one_sample", "fig-one-image", attack_data)
 
 # %% [markdown]
 # By groups of samples: outliers are compared with outliers, clean samples with clean ones. TPR is the share of

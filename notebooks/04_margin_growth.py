@@ -86,13 +86,17 @@ from IPython.display import Markdown, display
 
 from bn_memorization import (
     exact_trained,
+    explorer,
     figures,
     figures_exact,
     figures_growth,
+    figures_live,
     growth,
     growth_exact,
     growth_tables,
     influence,
+    live,
+    ratios,
     report,
     runs,
     stages,
@@ -318,6 +322,22 @@ verdicts = [
 ]
 for one in verdicts:
     display(Markdown(f"**{one.claim.title}.** {one.claim.statement}"), report.table(one, profile))
+
+# %% [markdown]
+# ## Move it yourself
+#
+# The derived lines, for inputs that are random about the regression, so that $1 - (1 + z^2)/m$ of the growth is
+# left; $\varepsilon$ is left out. The sign of $\gamma$ does not matter. Where statistics are fixed, $z$ and $m$ have
+# no part. Typical samples of the trained network's fully connected layers stand beside the sliders, with the share
+# that was measured to be left in their own batches.
+
+# %% mystnb={"figure": {"caption": "Growth of a sample's margin in its own step, over that of the plain step, against $|z|$. Orange, dashed: BN with fixed statistics, $(\\gamma/\\sigma)^2$. Orange, solid: with moving ones, up to the largest $|z|$ among $m$ terms. Blue: the plain step. On paper and without scripts the picture stands still, for some $m$.", "name": "fig-growth-explorer"}, "image": {"alt": "Line chart of the growth of a sample's margin against the size of z: a level line for plain, a level dashed line for batch normalization with fixed statistics, and curves with moving statistics that start near the dashed line and fall to zero, the sooner the fewer terms there are."}}
+typical = explorer.presets(ratios.gamma_sigma(model), medians)
+growth_data = explorer.picture(typical)
+figures_live.growths(growth_data, profile)
+
+# %% tags=["remove-input"]
+live.embed("explorer", "fig-growth-explorer", growth_data)
 
 # %% [markdown]
 # ## What could be wrong

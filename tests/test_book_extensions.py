@@ -1,5 +1,6 @@
-"""The book's own Sphinx extension, on a small book."""
+"""The book's own Sphinx extensions, on a small book."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -23,3 +24,24 @@ def test_mathjax_comes_along_and_no_page_asks_for_it(tmp_path):
     assert 'src="_static/tex-svg-full.js' in page
     assert "cdn" not in page
     assert (tmp_path / "out" / "_static" / "tex-svg-full.js").stat().st_size > 1_000_000
+
+
+def test_scripts_come_to_pages_with_a_picture_alone(tmp_path):
+    extensions = CONF.replace('"offline_mathjax"', '"live_pictures"')
+    (tmp_path / "conf.py").write_text(extensions, encoding="utf-8")
+    raw = '```{{raw}} html\n<div data-live="{}" data-figure="fig-x"></div>\n```\n'
+    pages = {
+        "index": "# Book\n\n```{toctree}\none\ntwo\n```\n",
+        "one": "# One\n\n" + raw.format("playback"),
+        "two": "# Two\n\n" + raw.format("explorer") + raw.format("playback"),
+    }
+    for name, text in pages.items():
+        (tmp_path / f"{name}.md").write_text(text, encoding="utf-8")
+    command = [sys.executable, "-m", "sphinx", "-q", "-b", "html", str(tmp_path), f"{tmp_path}/out"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    wanted = {"index": [], "one": ["live", "playback"], "two": ["live", "explorer", "playback"]}
+    for name, scripts in wanted.items():
+        page = (tmp_path / "out" / f"{name}.html").read_text(encoding="utf-8")
+        found = re.findall(r'<script defer="defer" src="_static/(\w+)\.js[^"]*"></script>', page)
+        assert found == scripts, name

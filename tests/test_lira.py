@@ -359,3 +359,25 @@ def test_views_of_another_form_are_refused_and_faults_are_named():
     phi[1, 5, 7] = math.nan
     with pytest.raises(ValueError, match="not finite, first at model 5, sample 7"):
         lira.stacked(lira.online, phi, keep)
+
+
+def test_shadow_normals_are_what_online_scores_with():
+    phi, keep = drawn(shift=1.0)
+    for pair in range(len(phi) // 2):
+        inside, outside = lira.shadow_normals(phi, keep, pair)
+        own = phi[2 * pair : 2 * pair + 2]
+        found = [norm.logpdf(own, side.mu, side.sigma) for side in (inside, outside)]
+        wanted = lira.online(phi, keep)[2 * pair : 2 * pair + 2]
+        np.testing.assert_allclose(found[0] - found[1], wanted, atol=1e-9)
+        others = np.delete(np.arange(len(phi)), [2 * pair, 2 * pair + 1])
+        for side, member in ((inside, True), (outside, False)):
+            assert side.margins.shape == (len(phi) // 2 - 1, phi.shape[1])
+            for sample in range(phi.shape[1]):
+                of = [m for m in others if keep[m, sample] == member]
+                np.testing.assert_array_equal(side.margins[:, sample], phi[of, sample])
+
+
+@pytest.mark.parametrize("pair", [-1, 4])
+def test_a_pair_that_is_not_there_has_no_normals(pair):
+    with pytest.raises(ValueError, match=f"Pair {pair} is not among the 4 pairs"):
+        lira.shadow_normals(*drawn(), pair)

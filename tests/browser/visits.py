@@ -22,7 +22,7 @@ class Visit:
         return [url for url in self.requests if not url.startswith((base, "data:", "blob:"))]
 
 
-def _listen(page: Page) -> tuple[list[str], list[str]]:
+def listen(page: Page) -> tuple[list[str], list[str]]:
     """Return two lists that fill up as the page makes requests and has errors."""
     requests: list[str] = []
     complaints: list[str] = []
@@ -57,7 +57,7 @@ def visit_all(
     visits = []
     for name in names:
         page = context.new_page()
-        requests, complaints = _listen(page)
+        requests, complaints = listen(page)
         page.goto(f"{base}/{name}.html")
         shown = page.evaluate(SURVEY)
         visits.append(Visit(name, tuple(requests), tuple(complaints), shown))

@@ -1,0 +1,28 @@
+"""Sphinx extension: a page with a picture that answers to touch gets its scripts, no other does."""
+
+from __future__ import annotations
+
+import re
+
+from docutils import nodes
+from sphinx.application import Sphinx
+
+MARK = re.compile(r'data-live="(\w+)"')  # what bn_memorization.live.embed writes
+SHARED = "live.js"
+
+
+def add_scripts(
+    app: Sphinx, page: str, template: str, context: dict, doctree: nodes.document | None
+) -> None:
+    """Add the scripts of the kinds of pictures that a page holds, to this page alone."""
+    raw = doctree.findall(nodes.raw) if doctree else ()
+    kinds = {kind for node in raw for kind in MARK.findall(node.astext())}
+    # Deferred scripts run in their order, when the figures that they look for are there.
+    for name in [SHARED, *(f"{kind}.js" for kind in sorted(kinds))] if kinds else []:
+        app.add_js_file(name, loading_method="defer")
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Register with Sphinx."""
+    app.connect("html-page-context", add_scripts)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
