@@ -56,8 +56,8 @@ def test_the_best_is_the_plain_run_that_fits_most_clean_samples():
     assert table["on clean"].str.startswith("70.0").tolist() == [False, False, True]
 
 
-@pytest.mark.parametrize(("clean", "word"), [(0.9, " trains "), (0.89, " does not train ")])
-def test_the_sentence_says_whether_the_best_settings_train_the_network(clean, word):
+@pytest.mark.parametrize(("clean", "word"), [(0.9, " has learned "), (0.89, " has not learned ")])
+def test_the_sentence_says_whether_the_network_has_learned_there(clean, word):
     runs = [run(1.0, norm="batch"), run(clean, norm="none", corrupted=0.25, lr=0.5)]
     told = plain_settings.sentence({PLACE: runs})
     assert word in told

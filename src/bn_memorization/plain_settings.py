@@ -11,7 +11,7 @@ import pandas as pd
 
 from bn_memorization.config import TrainConfig
 from bn_memorization.experiments import corruptions
-from bn_memorization.memorization import LEARNED, final_accuracy, has_learned
+from bn_memorization.memorization import final_accuracy, has_learned
 from bn_memorization.models import PLAIN
 from bn_memorization.report import NO_BREAK, cell, name
 from bn_memorization.train import Run
@@ -92,13 +92,12 @@ def sentence(by_place: Mapping[tuple, Sequence[Run]]) -> str:
 
 def _told(place: tuple, runs: Sequence[Run]) -> str:
     run = best(runs)
-    word = "trains" if has_learned([run]) else "does not train"
+    word = "has" if has_learned([run]) else "has not"
     clean, corrupted = (_percent(final_accuracy(s)(run)) for s in ("clean", "corrupted"))
     return (
         f"{', '.join(map(name, place))}: of what was tried, learning rate {run.config.lr:g} over "
-        f"{run.config.epochs} epochs is best for the plain network, and {word} it to "
-        f"{_percent(LEARNED)} of its clean samples. It fits {clean} of them, and {corrupted} of "
-        "the corrupted ones."
+        f"{run.config.epochs} epochs is best for the plain network, which {word} learned its clean "
+        f"samples there: it fits {clean} of them, and {corrupted} of the corrupted ones."
     )
 
 
