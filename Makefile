@@ -9,16 +9,29 @@ PYTHON   ?= $(firstword $(foreach p,python3.11 python3.12 python3.13 python3 pyt
 VENV     := .venv
 RUN      := $(VENV)/bin/bn-memorization
 READY    := $(VENV)/.ready
+DASK     := $(VENV)/.dask
+CLUSTER  := $(if $(filter dask%,$(value EXECUTOR)),$(DASK)) # Dask is installed for who asks for it
 # Once given it is kept, or the next change of the lock would bring the large build back.
-TORCH_INDEX ?= $(shell cat $(VENV)/torch-index 2>/dev/null)
+ifeq ($(origin TORCH_INDEX),undefined)
+TORCH_INDEX := $(shell cat $(VENV)/torch-index 2>/dev/null)
+else
+override TORCH_INDEX := $(value TORCH_INDEX)
+endif
 
+# What a reader sets is text: `value` keeps make from expanding it, and recipes read it from the
+# environment, where a shell splits it into words and runs nothing.
+override EXECUTOR := $(value EXECUTOR)
+override DEVICE   := $(value DEVICE)
 export BN_MEMORIZATION_EXECUTOR := $(EXECUTOR)
 export BN_MEMORIZATION_DEVICE   := $(DEVICE)
-# Recipes read these from the environment, where a shell splits them into words and runs nothing.
-export PROFILE CHAPTER PARAMS DATASETS
+override PROFILE  := $(value PROFILE)
+override CHAPTER  := $(value CHAPTER)
+override PARAMS   := $(value PARAMS)
+override DATASETS := $(value DATASETS)
+export PROFILE CHAPTER PARAMS DATASETS TORCH_INDEX
 
 .DELETE_ON_ERROR:
-.PHONY: help book chapter data publish test lint format lock clean browser
+.PHONY: help book chapter results plan data publish test lint format lock clean browser
 
 help: ## print this list
 	@echo "Batch normalization and memorization: a book that computes itself."
@@ -26,15 +39,22 @@ help: ## print this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 18
 	@echo
 	@echo "  PROFILE=quick     parameters of every chapter: smoke, quick, standard, paper"
-	@echo "  EXECUTOR=local    where models train: local (a process a core), local:N or serial"
+	@echo "  EXECUTOR=local    where models train: local (a process a core), local:N, serial, dask-local:N"
+	@echo "                    or dask://host:port, a cluster (book/scaling.md)"
 	@echo "  DEVICE=auto       what they train on: auto, cpu, cuda or mps"
 	@echo "  TORCH_INDEX=...   at the first make: an index to take PyTorch's CPU build from (README)"
 
-book: $(READY) ## run what is out of date and build the book
+book: $(READY) $(CLUSTER) ## run what is out of date and build the book
 	@$(RUN) book --profile "$$PROFILE"
 
-chapter: $(READY) ## rerun one: CHAPTER=01_forced_memorization PARAMS="epochs=5"
+chapter: $(READY) $(CLUSTER) ## rerun one: CHAPTER=01_forced_memorization PARAMS="epochs=5"
 	@set -f; $(RUN) chapter --profile "$$PROFILE" "$$CHAPTER" $$PARAMS
+
+results: $(READY) $(CLUSTER) ## train what is missing for all chapters, and stop
+	@$(RUN) results --profile "$$PROFILE"
+
+plan: $(READY) ## say what is missing, and how long it would take on this device
+	@$(RUN) plan --profile "$$PROFILE"
 
 data: $(READY) ## fetch the full data sets: DATASETS="mnist cifar10", all without it
 	@set -f; $(RUN) data $$DATASETS
@@ -42,7 +62,7 @@ data: $(READY) ## fetch the full data sets: DATASETS="mnist cifar10", all withou
 publish: $(READY) ## copy the records and verdicts of a built book to published/
 	@$(RUN) publish --profile "$$PROFILE"
 
-test: $(READY) browser ## run all tests, the built pages in a real browser among them
+test: $(READY) $(DASK) browser ## run all tests, the built pages in a real browser among them
 	@$(RUN) test
 
 lint: $(READY) ## check form and style
@@ -57,9 +77,14 @@ clean: $(READY) ## remove executed chapters and built pages; run records stay
 browser: $(READY)
 	@sh tests/browser/install.sh $(VENV)/bin/python
 
-lock: $(READY) ## resolve pyproject.toml into requirements.lock anew (needs uv)
-	uv pip compile --universal --generate-hashes --python-version 3.11 --extra dev --no-emit-index-url \
-	  --no-annotate --custom-compile-command "make lock" -o requirements.lock pyproject.toml
+COMPILE := uv pip compile --universal --generate-hashes --python-version 3.11 --no-emit-index-url \
+  --no-annotate --custom-compile-command "make lock"
+
+lock: $(READY) ## resolve pyproject.toml into both locks anew (needs uv)
+	$(COMPILE) --extra dev -o requirements.lock pyproject.toml
+	$(VENV)/bin/python -c "import tomllib; print(*tomllib.load(open('pyproject.toml', 'rb'))\
+	['project']['optional-dependencies']['dask'], sep='\n')" \
+	  | $(COMPILE) --constraint requirements.lock -o requirements-dask.lock -
 
 # PyTorch and what only its CUDA build needs; with TORCH_INDEX these come from there.
 TORCH := ^(torch|torchvision|triton|nvidia-|cuda-)
@@ -71,9 +96,9 @@ $(READY): requirements.lock pyproject.toml
 	@echo "Installing into $(VENV) (once; several minutes, most of it PyTorch) ..."
 	@cp requirements.lock $(VENV)/wanted.lock
 ifneq ($(TORCH_INDEX),)
-	@echo "$(TORCH_INDEX)" > $(VENV)/torch-index
+	@echo "$$TORCH_INDEX" > $(VENV)/torch-index
 	@awk '/^[^ #]/ { skip = /$(TORCH)/ } !skip' requirements.lock > $(VENV)/wanted.lock
-	@$(VENV)/bin/python -m pip install --index-url "$(TORCH_INDEX)" \
+	@$(VENV)/bin/python -m pip install --index-url "$$TORCH_INDEX" \
 	  $(shell sed -nE 's/^(torch|torchvision)==([^ ]*).*/\1==\2/p' requirements.lock)
 endif
 	@if command -v uv >/dev/null 2>&1; then \
@@ -86,3 +111,8 @@ endif
 	@$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps \
 	  --no-build-isolation --editable .
 	@touch $(READY)
+
+$(DASK): $(READY) requirements-dask.lock
+	@$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes \
+	  -r requirements-dask.lock
+	@touch $(DASK)

@@ -25,7 +25,16 @@ profile = "quick"
 from IPython.display import Markdown
 from myst_nb import glue
 
-from bn_memorization import published, scoreboard
+from bn_memorization import (
+    figures,
+    figures_scoreboard,
+    first_page,
+    published,
+    scoreboard,
+    scoreboard_table,
+)
+
+figures.use_style()
 
 results = scoreboard.collect()
 glue("scoreboard_text", scoreboard.summary(results), display=False)
@@ -48,6 +57,9 @@ Markdown(scoreboard.summary(results))
 # %% tags=["remove-input"]
 scoreboard.overview(results)
 
+# %% mystnb={"figure": {"caption": "Gaps between BN and plain networks with their 95 % t intervals, as in the tables: hollow, after equal epochs; filled, where both arms are equally trained. The gap in accuracy at equal training is of smaller training sets than the one above it.", "name": "fig-equal-training"}, "image": {"alt": "Interval plot with a row for each statement that was measured twice: the gap after equal epochs as a hollow dot, and below it the gap where both networks are equally trained as a filled dot, in points of accuracy and of AUC."}} tags=["remove-input"]
+figures_scoreboard.fixed_and_matched(first_page.asked_again(results), profile)
+
 # %% [markdown]
 # ## The controls
 #
@@ -59,24 +71,18 @@ scoreboard.controls(results)
 # %% [markdown]
 # ## Every setting that was tried
 #
-# One row for each claim, data set, network, and kind and share of corruption, with the profile that it was
-# run at.
+# One row for each claim or control, data set, network, and kind and share of corruption. Rows of this build come
+# first; those of other profiles were computed by longer builds, whose run records are part of the repository
+# (`published/`): `make book PROFILE=...` reads them and trains what is not among them. The picture draws effects of
+# one unit on one scale: dot and line are the effect and its interval, the thin line is zero, the dashed one the
+# threshold. Each claim links to its chapter, which names its runs at its end.
 
 # %% tags=["remove-input"]
-scoreboard.settings(results.values())
+shipped = [verdict for verdict in published.verdicts() if verdict["profile"] != profile]
+scoreboard_table.table([*results.values(), *shipped])
 
 # %% tags=["remove-input"]
 scoreboard.intervals(results)
-
-# %% [markdown]
-# ## Larger runs that come with the code
-#
-# These verdicts were computed by longer builds of this book, with other profiles. Their run records are part of
-# the repository; `make book PROFILE=...` reads them and trains what is not among them.
-
-# %% tags=["remove-input"]
-shipped = published.verdicts()
-scoreboard.settings(shipped) if shipped else Markdown("None so far.")
 
 # %% [markdown]
 # ## What decides a verdict

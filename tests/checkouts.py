@@ -15,6 +15,7 @@ def check_out(root: Path) -> dict[str, str]:
         copy = shutil.copytree if source.is_dir() else shutil.copy
         copy(source, root / name)
     shutil.copytree(REPOSITORY / "book", root / "book", ignore=shutil.ignore_patterns("chapters"))
+    shutil.copytree(REPOSITORY / "published" / "measured", root / "published" / "measured")
     (root / "data").mkdir()
     (root / "data" / "embedded").symlink_to(REPOSITORY / "data" / "embedded")
     own = {"BN_MEMORIZATION_ROOT": str(root), "BN_MEMORIZATION_RUNS": str(root / "runs")}

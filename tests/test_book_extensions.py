@@ -1,5 +1,7 @@
 """The book's own Sphinx extensions, on a small book."""
 
+import json
+import os
 import re
 import subprocess
 import sys
@@ -45,3 +47,39 @@ def test_scripts_come_to_pages_with_a_picture_alone(tmp_path):
         page = (tmp_path / "out" / f"{name}.html").read_text(encoding="utf-8")
         found = re.findall(r'<script defer="defer" src="_static/(\w+)\.js[^"]*"></script>', page)
         assert found == scripts, name
+
+
+def computed_page(tmp_path: Path, text: str, strict: str = "-qW") -> subprocess.CompletedProcess:
+    """Build a page of this text, with a measurement for the functions that it names."""
+    (tmp_path / "conf.py").write_text(CONF.replace("offline_mathjax", "computed"), encoding="utf-8")
+    (tmp_path / "index.md").write_text(f"# Book\n\n{text}\n", encoding="utf-8")
+    measured = tmp_path / "published" / "measured"
+    measured.mkdir(parents=True)
+    trial = dict.fromkeys(("tried", "finished", "lost", "retrained", "again", "half_written"), 7)
+    trials = [trial | {"fault": "a <b>fault</b>", "means": "by hand", "same": True}]
+    made = {"day": "2026-01-01", "system": "x", "cores": 1, "load": 0, "versions": {}}
+    (measured / "faults.json").write_text(json.dumps({"made": made, "trials": trials}))
+    command = [sys.executable, "-m", "sphinx", strict, "-b", "html", str(tmp_path)]
+    command += [f"{tmp_path}/out"]
+    own = os.environ | {"BN_MEMORIZATION_ROOT": str(tmp_path)}
+    return subprocess.run(command, capture_output=True, text=True, env=own)
+
+
+def test_a_page_says_what_a_function_returns(tmp_path):
+    done = computed_page(tmp_path, "```{computed} bn_memorization.scale.faults\n```")
+    assert done.returncode == 0, done.stderr
+    page = (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
+    assert "</strong>: by hand</p></td>" in page
+    assert "<p>half-written</p>" in page
+
+
+def test_a_page_that_cannot_be_computed_is_an_error(tmp_path):
+    names = ("os.getcwd", "bn_memorization.scale.nothing", "bn_memorization.scale.sizes")
+    text = "\n\n".join(f"```{{computed}} {name}\n```" for name in names)
+    done = computed_page(tmp_path, text, strict="-q")
+    for told in (
+        "ERROR: os.getcwd is not a function of bn_memorization",
+        "has no attribute 'nothing'",
+        "benchmarks/scheduler.py makes it",
+    ):
+        assert told in done.stderr

@@ -1,12 +1,13 @@
 import os
 import signal
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import nbformat
 import pytest
 import tiny_book
 
-from bn_memorization import chapter, fingerprint, plans, runs
+from bn_memorization import chapter, fingerprint
 from bn_memorization.errors import BadInput, Failure
 
 CODE = """\
@@ -169,23 +170,28 @@ def test_the_readers_own_settings_have_no_part(root, monkeypatch, tmp_path_facto
     assert output.text == f"False\n{root}\n"
 
 
-def test_runs_are_trained_before_the_kernel_and_not_if_they_fail(root, monkeypatch):
-    asked = []
+def test_chapters_are_executed_side_by_side(root):
+    """Each waits for the other's file, so that neither could end alone."""
+    code = """\
+import time
+from pathlib import Path
 
-    def fail(configs):
-        asked.extend(configs)
-        raise Failure("training broke")
-
-    monkeypatch.setitem(plans.CHAPTERS, "01_first", lambda values: [values["epochs"]])
-    monkeypatch.setattr(runs, "run_all", fail)
-    monkeypatch.setattr(chapter, "_run_kernel", lambda *args: pytest.fail("the kernel ran"))
-    target = root / "book" / "chapters" / "01_first.ipynb"
-    target.parent.mkdir()
-    target.write_text("finished long ago")
-    with pytest.raises(Failure, match="training broke"):
-        execute(root, "print(1)")
-    assert asked == [2]
-    assert not target.exists()
+Path({own!r}).touch()
+deadline = time.monotonic() + 120
+while not Path({other!r}).exists():
+    assert time.monotonic() < deadline
+    time.sleep(0.02)
+"""
+    names = ["01_first", "02_second"]
+    files = [str(root / name) for name in names]
+    for name, own, other in zip(names, files, files[::-1], strict=True):
+        tiny_book.write_chapter(root, name, code.format(own=own, other=other))
+    targets = {name: root / "book" / "chapters" / f"{name}.ipynb" for name in names}
+    with ThreadPoolExecutor(2) as threads:
+        for name in names:
+            threads.submit(chapter.execute, chapter.plan(name, "smoke"), targets[name], "mark")
+    assert [fingerprint.mark_of(target) for target in targets.values()] == ["mark", "mark"]
+    assert sorted(targets.values()) == sorted(targets["01_first"].parent.iterdir())
 
 
 def test_stable_removes_what_differs_and_keeps_the_rest():

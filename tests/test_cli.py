@@ -9,7 +9,7 @@ import papermill
 import pytest
 from checkouts import REPOSITORY, check_out, files_in
 
-from bn_memorization import __version__, book, cli, data, fingerprint, runs
+from bn_memorization import __version__, book, cli, data, fingerprint, run_kinds, runs
 from bn_memorization.errors import BadInput, Failure
 
 CHAPTER = "01_forced_memorization"
@@ -26,7 +26,7 @@ def root(tmp_path, monkeypatch) -> Path:
         monkeypatch.setenv(name, own[name])
     monkeypatch.setenv("BN_MEMORIZATION_DATA", str(tmp_path / "no-full-data"))
     # The process keeps data sets it has read, whatever checkout they came from.
-    monkeypatch.setattr(runs, "_dataset", data.load)
+    monkeypatch.setattr(run_kinds, "_dataset", data.load)
 
     def never(*args, **kwargs):
         raise AssertionError("something ran")

@@ -34,3 +34,11 @@ def test_the_two_kinds_of_error_are_told_apart():
     assert issubclass(Failure, RuntimeError)
     assert not issubclass(BadInput, Failure)
     assert not issubclass(Failure, BadInput)
+
+
+def test_a_long_value_is_cut_in_the_message():
+    for value in ("9" * 5000, ["9" * 5000]):
+        with pytest.raises(BadInput) as caught:
+            check_choice("profile", value, ["quick"])
+        assert "999..." in str(caught.value)
+        assert len(str(caught.value)) < 300

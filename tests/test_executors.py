@@ -10,7 +10,7 @@ import torch
 import worker_tasks
 
 from bn_memorization import executors
-from bn_memorization.errors import BadInput
+from bn_memorization.errors import BadInput, Failure
 
 
 @pytest.fixture(autouse=True)
@@ -48,15 +48,22 @@ def pool():
         "local:2\n",
         "local:99999",
         "mylocal:2",
+        "dask-local",
+        "dask-local:0",
+        "dask://",
+        "dask://host",
+        "dask://host:port",
+        "dask://host:8786/path",
+        "dask://user@host:8786",
+        "tcp://127.0.0.1:8786",
     ],
 )
 def test_bad_specs_are_refused_with_the_valid_ones(spec):
     with pytest.raises(BadInput) as caught:
         executors.executor(spec)
-    assert str(caught.value) == (
-        f"Unknown executor {spec!r}. Choose serial (this process), local (one process a core) or "
-        "local:N (N processes)."
-    )
+    assert str(caught.value) == f"Unknown executor {spec!r}. Choose {executors.SPECS}."
+    for word in ("serial", "local:N", "dask-local:N", "dask://host:port", "dask+tls://"):
+        assert word in executors.SPECS
 
 
 @pytest.mark.parametrize(("spec", "workers"), [("local:1", 1), ("local:12", 12), ("local", None)])
@@ -64,7 +71,7 @@ def test_local_specs_say_how_many_processes(spec, workers):
     """None starts before there is work, so asking for 12 costs nothing."""
     with executors.executor(spec) as pool:
         assert isinstance(pool, Executor)
-        assert pool._max_workers == (workers or executors.available_cores())
+        assert pool.workers == (workers or executors.available_cores())
 
 
 def test_available_cores_are_those_this_process_may_use():
@@ -87,6 +94,12 @@ def test_serial_runs_here_at_once_and_in_order():
         assert serial.submit(os.getpid).result() == os.getpid()
         assert serial.submit(dict, a=1).result() == {"a": 1}
         assert list(serial.map(abs, [-1, -2])) == [1, 2]
+
+
+def test_new_tensors_are_not_filled_and_results_are_the_same():
+    """Filling costs a twentieth of a step."""
+    with executors.executor("serial"):
+        assert not torch.utils.deterministic.fill_uninitialized_memory
 
 
 def test_serial_is_as_deterministic_as_a_worker():
@@ -130,6 +143,35 @@ def test_a_worker_survives_an_exception_and_passes_it_on(pool):
     with pytest.raises(KeyError, match="lost"):
         pool.submit(worker_tasks.fail, "lost").result()
     assert pool.submit(int, "3").result() == 3
+
+
+def test_a_call_whose_worker_is_killed_is_made_again(pool, tmp_path):
+    """And so are those beside it; later ones find new workers."""
+    calls = [pool.submit(worker_tasks.die_once, tmp_path / str(n)) for n in range(2)]
+    assert [call.result() for call in calls] == ["done", "done"]
+    assert pool.submit(int, "3").result() == 3
+
+
+def test_a_call_that_always_ends_its_process_fails_with_advice_and_harms_no_other(pool, tmp_path):
+    stays = pool.submit(worker_tasks.wait_for, tmp_path / "go")
+    deadly = pool.submit(worker_tasks.die)
+    (tmp_path / "go").touch()
+    with pytest.raises(Failure, match=r"ended from outside, and again.*EXECUTOR=local:1"):
+        deadly.result()
+    assert stays.result() == "went"
+    assert pool.submit(int, "3").result() == 3
+
+
+def test_what_has_not_begun_can_be_dropped(pool, tmp_path):
+    begun = [pool.submit(worker_tasks.wait_for, tmp_path / "go") for _ in range(2)]
+    assert wait_for(lambda: len(list(tmp_path.iterdir())) == 2, worker_tasks.PATIENCE)
+    waiting = [pool.submit(int, "1") for _ in range(9)]
+    pool.drop([*begun, *waiting])
+    (tmp_path / "go").touch()
+    assert [call.result() for call in begun] == ["went", "went"]
+    ended = [call for call in waiting if not call.cancelled()]
+    assert [call.result() for call in ended] == [1] * len(ended)
+    assert len(ended) <= pool.workers + 1  # as many lie ready for workers that are done
 
 
 PARENT = """

@@ -271,9 +271,14 @@ def test_a_misspelled_chapter_in_a_profile_is_refused(root, text):
         ("src/bn_memorization/site.py", True),  # it builds them
         ("src/bn_memorization/chapter.py", False),
         ("data/embedded/manifest.json", False),
+        ("published/measured/speed.json", True),  # prose tells it
+        ("src/bn_memorization/scale.py", True),
     ],
 )
 def test_what_the_pages_depend_on(root, file, counts):
+    (root / "published" / "measured").mkdir(parents=True)
+    (root / "published" / "measured" / "speed.json").write_text("{}")
+    (root / "src/bn_memorization/scale.py").write_text("")
     before = fingerprint.of_site()
     append(root / file)
     assert (fingerprint.of_site() != before) == counts

@@ -1,8 +1,12 @@
+import hashlib
+import os
+import pickle
 import shutil
 
 import numpy as np
 import pytest
 import tiny_sets
+from torchvision import datasets
 
 from bn_memorization import local_files
 from bn_memorization.errors import BadInput
@@ -124,4 +128,73 @@ def test_malformed_idx_is_refused(content, message, tmp_path):
     path = tmp_path / "images"
     path.write_bytes(content)
     with pytest.raises(BadInput, match=message):
+        local_files.read_idx(path, (2, 3, 4))
+
+
+class Trap:
+    """Leaves a file when it is unpickled."""
+
+    def __init__(self, path):
+        self.path = str(path)
+
+    def __reduce__(self):
+        return open, (self.path, "w")
+
+
+@pytest.mark.parametrize("inside", [lambda trap: trap, lambda trap: {"data": [trap]}])
+def test_code_in_a_batch_is_refused_though_its_md5_is_right(tmp_path, monkeypatch, inside):
+    folder = tiny_sets.write_cifar100(tmp_path, monkeypatch)
+    content = pickle.dumps(inside(Trap(tmp_path / "sprung")), protocol=2)
+    (folder / "train").write_bytes(content)
+    listed = [["train", hashlib.md5(content).hexdigest()]]
+    monkeypatch.setattr(datasets.CIFAR100, "train_list", listed)
+    with pytest.raises(BadInput, match=r"train cannot be read: it calls for (io|_io)\.open"):
+        local_files.read(tiny_sets.info("cifar100"), tmp_path, "local")
+    assert not (tmp_path / "sprung").exists()
+
+
+@pytest.mark.parametrize(
+    "batch", [[], {}, {"data": 3, "labels": []}, {"data": np.zeros(7, "u1"), "labels": [0]}]
+)
+def test_other_batches_are_refused_though_their_md5_is_right(tmp_path, monkeypatch, batch):
+    folder = tiny_sets.write_cifar100(tmp_path, monkeypatch)
+    content = pickle.dumps(batch, protocol=2)
+    (folder / "train").write_bytes(content)
+    listed = [["train", hashlib.md5(content).hexdigest()]]
+    monkeypatch.setattr(datasets.CIFAR100, "train_list", listed)
+    with pytest.raises(BadInput, match="train cannot be read"):
+        local_files.read(tiny_sets.info("cifar100"), tmp_path, "local")
+
+
+def test_an_array_as_numpy_1_pickled_it_is_read(tmp_path, monkeypatch):
+    """In 2009 it was numpy.core.multiarray that rebuilt an array."""
+    folder = tiny_sets.write_cifar100(tmp_path, monkeypatch)
+    before = local_files.read(tiny_sets.info("cifar100"), tmp_path, "local")
+    batch = tiny_sets.arrays("cifar100")
+    rows = batch["train_images"].transpose(0, 3, 1, 2).reshape(-1, 3072)
+    made = {"data": rows, "fine_labels": batch["train_labels"].tolist()}
+    content = pickle.dumps(made, protocol=2).replace(
+        b"cnumpy._core.multiarray\n", b"cnumpy.core.multiarray\n"
+    )
+    assert b"cnumpy.core.multiarray\n_reconstruct" in content
+    (folder / "train").write_bytes(content)
+    listed = [["train", hashlib.md5(content).hexdigest()]]
+    monkeypatch.setattr(datasets.CIFAR100, "train_list", listed)
+    after = local_files.read(tiny_sets.info("cifar100"), tmp_path, "local")
+    assert after.sha256 == before.sha256
+
+
+def test_a_bomb_of_arrays_is_refused_before_it_is_unpacked(tmp_path, monkeypatch):
+    path = tmp_path / local_files.NPZ
+    np.savez_compressed(path, **tiny_sets.arrays("cifar10"), more=np.zeros(10**6))
+    monkeypatch.setattr(local_files.np, "load", None)
+    with pytest.raises(BadInput, match=r"cifar10.npz cannot be read: it comes to 8,\d{3},\d{3}"):
+        local_files.read(tiny_sets.info("cifar10"), tmp_path, "local")
+
+
+def test_a_file_larger_than_the_memory_is_refused_by_its_length(tmp_path):
+    path = tmp_path / "images"
+    path.write_bytes(GOOD)
+    os.truncate(path, 2**40)  # takes no room on the disk
+    with pytest.raises(BadInput, match="has 1099511627776 bytes, and must have 40"):
         local_files.read_idx(path, (2, 3, 4))

@@ -11,7 +11,7 @@ from opacus.grad_sample import GradSampleModule
 from opacus.optimizers import DPOptimizer
 from torch.nn.functional import cross_entropy
 
-from bn_memorization import machine, private, runs, shadows, train
+from bn_memorization import machine, private, run_kinds, runs, shadows, train
 from bn_memorization.errors import BadInput, Failure
 from bn_memorization.sample import draw
 
@@ -219,18 +219,18 @@ def planted_runs(monkeypatch, tmp_path):
     """Let runs find the planted set and an empty folder, and leave torch as it was."""
     monkeypatch.setenv("BN_MEMORIZATION_RUNS", str(tmp_path))
     monkeypatch.setenv(machine.DEVICE_VARIABLE, "cpu")
-    monkeypatch.setattr(runs.data, "load", planted.planted_set)
+    monkeypatch.setattr(run_kinds.data, "load", planted.planted_set)
     deterministic = torch.are_deterministic_algorithms_enabled()
-    runs._dataset.cache_clear()
+    run_kinds._dataset.cache_clear()
     yield
-    runs._dataset.cache_clear()
+    run_kinds._dataset.cache_clear()
     torch.use_deterministic_algorithms(deterministic)
 
 
 def test_a_private_record_has_a_kind_and_a_version_of_its_own(planted_runs):
     (found,) = runs.run_all([config()], "serial")
     where = runs.address(config())
-    assert where.folder.parent.name == runs.PRIVATE_KIND
+    assert where.folder.parent.name == run_kinds.PRIVATE_KIND
     assert where.version == train.VERSION + shadows.VERSION + private.VERSION
     assert where != runs.address(config().public)
     assert found.config == config()

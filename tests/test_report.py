@@ -1,3 +1,4 @@
+import html
 import json
 import re
 from dataclasses import replace
@@ -24,7 +25,7 @@ def cells(styler) -> list[list[str]]:
     """Return the head and the rows of a table as its reader sees them."""
     rows = re.findall(r"<tr>(.*?)</tr>", styler.to_html(), re.S)
     found = [re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row, re.S) for row in rows]
-    return [[spaced(text.strip()) for text in row] for row in found]
+    return [[spaced(html.unescape(text.strip())) for text in row] for row in found]
 
 
 @pytest.mark.parametrize(
@@ -281,7 +282,13 @@ def test_provenance_without_runs():
     assert [fact for fact, _ in rows] == ["package", "parameter seed"]
 
 
+def test_a_parameter_is_text_and_no_markup():
+    made = report.provenance({"images": "<img src=x onerror=alert(1)>"}).to_html()
+    assert "<img" not in made
+    assert "&lt;img src=x onerror=alert(1)&gt;" in made
+
+
 def test_provenance_is_the_same_for_the_same_records():
     parameters, runs = {"epochs": 5}, [run(), run(dirty=True)]
-    html = report.provenance(parameters, runs).to_html()
-    assert html == report.provenance(parameters, iter(runs)).to_html()
+    made = report.provenance(parameters, runs).to_html()
+    assert made == report.provenance(parameters, iter(runs)).to_html()

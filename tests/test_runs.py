@@ -3,8 +3,6 @@ import os
 import shutil
 import threading
 import time
-from concurrent.futures import Future
-from concurrent.futures.process import BrokenProcessPool
 from dataclasses import replace
 
 import made_shadows
@@ -13,7 +11,7 @@ import planted
 import pytest
 import torch
 
-from bn_memorization import machine, runs, shadows, store, train
+from bn_memorization import machine, run_kinds, runs, shadows, store, train
 from bn_memorization.errors import BadInput, Failure
 from bn_memorization.executors import SerialExecutor
 
@@ -30,9 +28,9 @@ def surroundings(monkeypatch, tmp_path):
     monkeypatch.setenv(machine.DEVICE_VARIABLE, "cpu")
     monkeypatch.delenv(runs.EXECUTOR_VARIABLE, raising=False)
     threads, deterministic = torch.get_num_threads(), torch.are_deterministic_algorithms_enabled()
-    runs._dataset.cache_clear()
+    run_kinds._dataset.cache_clear()
     yield
-    runs._dataset.cache_clear()
+    run_kinds._dataset.cache_clear()
     torch.set_num_threads(threads)
     torch.use_deterministic_algorithms(deterministic)
 
@@ -46,7 +44,7 @@ def fits(monkeypatch):
         trained.append(config)
         return real(config, data, **how)
 
-    monkeypatch.setattr(runs.data, "load", planted.planted_set)
+    monkeypatch.setattr(run_kinds.data, "load", planted.planted_set)
     monkeypatch.setattr(train, "fit", fit)
     return trained
 
@@ -68,7 +66,7 @@ def test_runs_are_trained_once_and_then_read(fits):
 
 def test_a_run_from_the_store_is_the_run_that_was_trained(fits):
     (found,) = runs.run_all(BOTH[:1], "serial")
-    again = train.fit(BOTH[0], planted.planted_set(), device="cpu", probes=runs.PROBES)
+    again = train.fit(BOTH[0], planted.planted_set(), device="cpu", probes=run_kinds.PROBES)
     assert identical(found, again)
 
 
@@ -132,8 +130,8 @@ def test_other_data_or_other_code_are_other_runs(fits, monkeypatch):
     assert runs.missing(BOTH[:1]) == BOTH[:1]
     monkeypatch.undo()
     changed = replace(planted.planted_set(), sha256="6" * 64)
-    monkeypatch.setattr(runs.data, "load", lambda name, source: changed)
-    runs._dataset.cache_clear()
+    monkeypatch.setattr(run_kinds.data, "load", lambda name, source: changed)
+    run_kinds._dataset.cache_clear()
     assert runs.missing(BOTH[:1]) == BOTH[:1]
 
 
@@ -205,16 +203,26 @@ def test_a_failure_that_was_foreseen_is_told_without_a_traceback(fits):
     assert isinstance(caught.value.__cause__, Failure)
 
 
-def test_an_ended_process_is_told_though_a_run_failed_by_itself_before(fits, monkeypatch):
-    class Pool(SerialExecutor):
-        def submit(self, fn, config, where):
-            future = Future()
-            future.set_exception([Failure("diverged"), BrokenProcessPool("killed")][config.seed])
-            return future
+def test_a_record_that_cannot_be_written_stops_at_once(fits, monkeypatch):
+    """No later one could be kept either."""
 
-    monkeypatch.setattr(runs, "executor", lambda spec: Pool())
-    with pytest.raises(Failure, match="ended from outside"):
-        runs.run_all([planted.config(seed=seed) for seed in (0, 1)])
+    def full(address, arrays, details):
+        raise store.CannotWrite("no space")
+
+    monkeypatch.setattr(store, "write", full)
+    with pytest.raises(store.CannotWrite, match="no space"):
+        runs.run_all(BOTH, "serial")
+    assert fits == BOTH[:1]
+
+
+def test_what_another_process_has_kept_meanwhile_is_not_trained_again(fits):
+    """Here that is done between two runs."""
+    first, second = planted.config(seed=1), planted.config(seed=2)
+    training = runs.train_missing([first, second], 2, "serial")
+    assert next(training).config == first
+    runs.run_one(second)
+    assert [ended.config for ended in training] == [second]
+    assert fits == [first, second]
 
 
 def test_ctrl_c_says_what_is_left_and_keeps_what_is_done(fits, monkeypatch):
@@ -237,11 +245,11 @@ def test_ctrl_c_says_what_is_left_and_keeps_what_is_done(fits, monkeypatch):
 
 
 def test_old_leftovers_are_swept_when_there_is_something_to_train(fits, tmp_path):
-    left = tmp_path / "runs" / runs.KIND / ".writing-left"
+    left = tmp_path / "runs" / run_kinds.KIND / ".writing-left"
     left.mkdir(parents=True)
     runs.run_all(BOTH[:1], "serial")
     assert left.exists()  # its writer may be at work
-    stamp = time.time() - 2 * runs.ABANDONED_SECONDS
+    stamp = time.time() - 2 * store.ABANDONED_SECONDS
     os.utime(left, (stamp, stamp))
     runs.run_all(BOTH, "serial")
     assert not left.exists()
@@ -262,9 +270,8 @@ def test_processes_give_the_same_bits_and_one_failure_stops_none(monkeypatch, tm
         assert np.isfinite(one.arrays["loss"]).all()
 
 
-def test_a_killed_worker_is_a_failure_with_advice_and_keeps_what_is_done():
-    """The second run would take far longer than the test waits."""
-    endless = replace(REAL, epochs=1_000_000)
+def test_a_killed_worker_costs_no_run_and_changes_no_bit(monkeypatch, tmp_path):
+    longer = replace(REAL, epochs=40)
 
     def kill_after_the_first():
         deadline = time.monotonic() + 120
@@ -276,13 +283,11 @@ def test_a_killed_worker_is_a_failure_with_advice_and_keeps_what_is_done():
     runs.address(REAL)  # the data are read before the other thread asks for them
     killer = threading.Thread(target=kill_after_the_first)
     killer.start()
-    with pytest.raises(
-        Failure, match=r"ended from outside.*Finished models are kept.*EXECUTOR=local:1"
-    ):
-        runs.run_all([REAL, endless], "local:1")
+    found = runs.run_all([REAL, longer], "local:1")
     killer.join()
-    assert runs.missing([REAL, endless]) == [endless]
-    assert np.isfinite(runs.run_all([REAL])[0].arrays["loss"]).all()
+    monkeypatch.setenv("BN_MEMORIZATION_RUNS", str(tmp_path / "others"))
+    for one, other in zip(runs.run_all([REAL, longer], "serial"), found, strict=True):
+        assert identical(one, other)
 
 
 BOTH_SHADOWS = [made_shadows.config(norm="batch"), made_shadows.config(norm="none")]
@@ -296,9 +301,9 @@ def test_shadow_models_are_trained_once_and_kept_apart(fits):
         assert isinstance(shadow, shadows.Shadow)
         assert shadow.config == config
         assert identical(shadow, shadows.fit(config, planted.planted_set()))
-        assert runs.address(config).folder.parent.name == runs.SHADOW_KIND
+        assert runs.address(config).folder.parent.name == run_kinds.SHADOW_KIND
         assert shadow.meta["config"] == vars(config)
-    assert runs.address(BOTH[0]).folder.parent.name == runs.KIND
+    assert runs.address(BOTH[0]).folder.parent.name == run_kinds.KIND
 
 
 @pytest.mark.parametrize("module", [train, shadows])
@@ -329,20 +334,20 @@ def test_a_diverging_shadow_model_is_named_and_does_not_stop_the_others(fits):
 
 
 def test_foreign_images_are_part_of_the_data_of_the_runs_that_use_them(fits, monkeypatch):
-    monkeypatch.setattr(runs, "FOREIGN", {"planted": "other"})
+    monkeypatch.setattr(run_kinds, "FOREIGN", {"planted": "other"})
     kinds = {kind: planted.config(corruption=kind) for kind in ("flip", "ood", "noise")}
     own = planted.planted_set().sha256
     hashes = {kind: runs.address(config).data_sha256 for kind, config in kinds.items()}
     assert hashes["flip"] == hashes["noise"] == own != hashes["ood"]
-    assert runs.dataset(kinds["ood"]).foreign.name == "other"
-    assert runs.dataset(kinds["flip"]).foreign is None
+    assert run_kinds.dataset(kinds["ood"]).foreign.name == "other"
+    assert run_kinds.dataset(kinds["flip"]).foreign is None
 
     def load(name, source):
         found = planted.planted_set(name, source)
         return replace(found, sha256="6" * 64) if name == "other" else found
 
-    monkeypatch.setattr(runs.data, "load", load)
-    runs._dataset.cache_clear()
+    monkeypatch.setattr(run_kinds.data, "load", load)
+    run_kinds._dataset.cache_clear()
     again = {kind: runs.address(config).data_sha256 for kind, config in kinds.items()}
     assert again["flip"] == own
     assert again["ood"] not in hashes.values()
@@ -350,7 +355,7 @@ def test_foreign_images_are_part_of_the_data_of_the_runs_that_use_them(fits, mon
 
 @pytest.mark.parametrize("kind", ["ood", "noise"])
 def test_every_kind_of_corruption_is_trained_and_kept(fits, monkeypatch, kind):
-    monkeypatch.setattr(runs, "FOREIGN", {"planted": "other"})
+    monkeypatch.setattr(run_kinds, "FOREIGN", {"planted": "other"})
     config = planted.config(corruption=kind)
     (run,) = runs.run_all([config], "serial")
     assert (run.arrays["true_label"] == -1).all()

@@ -6,7 +6,6 @@ from pathlib import Path
 import nbformat
 import pytest
 import tiny_book
-from test_report import cells
 from verdicts import NOT, REPRODUCED, UNTESTED, evidence, verdict
 
 from bn_memorization import control_claims, fingerprint, report, scoreboard
@@ -130,8 +129,6 @@ def test_a_control_on_no_claim_has_no_number(monkeypatch):
     alone = {"c": replace(CLAIMS["forced_final"], key="c", number=0, title="Alone")}
     monkeypatch.setattr(scoreboard, "CONTROLS", alone)
     assert scoreboard.controls({}).data.splitlines()[2].startswith("| none |")
-    _, row = cells(scoreboard.settings([found("c", verdict(NOT))]))
-    assert row[0] == "Alone"
 
 
 def test_controls_have_a_table_of_their_own_and_words_of_their_own(controlled):
@@ -190,27 +187,6 @@ def test_overview_links_each_verdict_to_its_chapter():
         assert rows[claim.statement][4].endswith(f"]({claim.chapter}.ipynb)")
     missing = CLAIMS["penalty"]
     assert rows[missing.statement][4] == f"[not run in this build]({missing.chapter}.ipynb)"
-
-
-def test_settings_has_a_row_for_each_setting_of_each_claim():
-    head, *rows = cells(scoreboard.settings(RESULTS.values()))
-    titles = [f"{CLAIMS[key].number}. {CLAIMS[key].title}" for key in RESULTS]
-    assert head == ["claim", "setting", "effect", "interval", "n", "profile", "verdict"]
-    mnist = "MNIST, LeNet, 5 % flipped"
-    assert rows == [
-        [titles[0], mnist, "+20.0 points", "+10.0 to +30.0 points", "4", "smoke", "reproduced"],
-        [titles[0], "CIFAR-10, LeNet, 5 % flipped", "-20.0 points", "-30.0 to -10.0 points", "4",
-         "smoke", "not reproduced"],
-        [titles[1], mnist, "+2.0 epochs", "+1.0 to +3.0 epochs", "4", "quick", "reproduced"],
-    ]  # fmt: skip
-
-
-def test_settings_are_the_same_html_for_the_same_results():
-    again = json.loads(json.dumps(RESULTS))
-    assert (
-        scoreboard.settings(again.values()).to_html()
-        == scoreboard.settings(RESULTS.values()).to_html()
-    )
 
 
 def test_intervals_name_each_kind_once_with_its_claims():

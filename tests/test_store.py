@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -213,6 +214,7 @@ def test_a_missing_field_is_refused(field):
         (b"", "cannot be read"),
         (b"{", "cannot be read"),
         (b"\xff\xfe", "cannot be read"),
+        (b"[" * 100_000, "cannot be read"),
         (b"[1, 2]", "holds no object"),
         (b"null", "holds no object"),
         (b"{}", "kind"),
@@ -270,13 +272,30 @@ def test_a_pickle_is_refused_and_never_opened(tmp_path):
     """Even with the right checksum."""
     folder, buffer = put(), io.BytesIO()
     np.savez(buffer, loss=np.array([Trap(tmp_path / "sprung")], object), allow_pickle=True)
-    (folder / store.ARRAYS).write_bytes(buffer.getvalue())
-    meta = json.loads((folder / store.META).read_text())
-    meta["arrays_sha256"] = hashlib.sha256(buffer.getvalue()).hexdigest()
-    (folder / store.META).write_text(json.dumps(meta))
+    forge(folder, buffer.getvalue())
     with damaged(BASE, "cannot be decoded"):
         store.read(BASE)
     assert not (tmp_path / "sprung").exists()
+
+
+def forge(folder, blob):
+    """Give a record other arrays, with the checksum that belongs to them."""
+    (folder / store.ARRAYS).write_bytes(blob)
+    meta = json.loads((folder / store.META).read_text())
+    meta["arrays_sha256"] = hashlib.sha256(blob).hexdigest()
+    (folder / store.META).write_text(json.dumps(meta))
+
+
+def test_a_bomb_is_refused_before_it_is_unpacked(monkeypatch):
+    folder, buffer = put(), io.BytesIO()
+    np.savez_compressed(buffer, loss=np.zeros(100_000))
+    assert len(buffer.getvalue()) < 10_000
+    forge(folder, buffer.getvalue())
+    assert len(store.read(BASE)[0]["loss"]) == 100_000
+    monkeypatch.setattr(store, "MOST_BYTES", 100_000)
+    monkeypatch.setattr(store.np, "load", None)
+    with damaged(BASE, r"bytes unpacked; at most 100,000"):
+        store.read(BASE)
 
 
 def test_a_write_that_fails_leaves_nothing_and_says_what_to_do(root, monkeypatch):
@@ -320,7 +339,7 @@ def test_a_full_disk(root):
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert done.returncode == 1
-    assert "Failure: Cannot write the run record" in done.stderr
+    assert "CannotWrite: Cannot write the run record" in done.stderr
     assert list((root / "train").iterdir()) == []
 
 
@@ -363,22 +382,88 @@ def test_writers_at_the_same_moment_make_one_record(root, monkeypatch):
     assert list((root / "train").iterdir()) == [BASE.folder]
 
 
-def test_sweep_takes_only_what_old_writers_left(root):
+def unfinished(root, host, process):
+    """Return a folder that a writer is at, or was."""
+    folder = root / "train" / f"{store.WRITING}{host}-{process}-abc_1"
+    folder.mkdir(parents=True)
+    (folder / store.ARRAYS).write_bytes(b"half")
+    return folder
+
+
+def ended_process() -> int:
+    child = subprocess.Popen([sys.executable, "-c", ""])
+    child.wait()
+    return child.pid
+
+
+HERE = socket.gethostname()
+
+
+def test_sweep_takes_what_processes_left_that_are_gone(root):
     record = put()
-    old, young = root / "train" / ".writing-old", root / "train" / ".writing-young"
-    for folder in (old, young):
-        folder.mkdir()
-        (folder / store.ARRAYS).write_bytes(b"half")
-    for folder in (old, record):
-        os.utime(folder, (1000, 1000))
-    os.utime(young, (3000, 3000))
-    store.sweep(older_than=2000)
-    assert sorted(root.glob("*/*")) == sorted([record, young])
+    left = unfinished(root, HERE, ended_process())
+    at_work = unfinished(root, HERE, os.getpid())
+    never = unfinished(root, HERE, 2**70)
+    for folder in (record, at_work):
+        os.utime(folder, (1000, 1000))  # however old
+    store.sweep()
+    assert not left.exists()
+    assert not never.exists()
+    assert sorted(root.glob("*/*")) == sorted([record, at_work])
     same(ARRAYS, store.read(BASE)[0])
 
 
+@pytest.mark.parametrize(
+    ("host", "process"), [("elsewhere", 1), (f"{HERE}-2", os.getpid()), (HERE, "x")]
+)
+def test_sweep_takes_what_is_old_where_it_cannot_ask(root, host, process):
+    """Or from a time that has not come: the clock has been set back since."""
+    folder = unfinished(root, host, process)
+    store.sweep()
+    assert folder.exists()
+    now, far = time.time(), store.ABANDONED_SECONDS + 60
+    for moment in (now - far, now + far):
+        os.utime(folder, (moment, moment))
+        store.sweep()
+        assert not folder.exists()
+        folder.mkdir()
+
+
+def test_sweep_takes_what_an_older_version_left(root):
+    folder = root / "train" / ".writing-ab-cd_ef"
+    folder.mkdir(parents=True)
+    os.utime(folder, (1000, 1000))
+    store.sweep()
+    assert not folder.exists()
+
+
+def test_another_users_process_is_not_taken_for_gone(root, monkeypatch):
+    def denied(process, number):
+        raise PermissionError
+
+    folder = unfinished(root, HERE, 1)
+    monkeypatch.setattr(store.os, "kill", denied)
+    store.sweep()
+    assert folder.exists()
+
+
+def test_a_record_whose_folder_is_swept_away_amid_writing_is_written_again(root, monkeypatch):
+    """As by another machine with a wrong clock."""
+    real = os.rename
+
+    def swept(temporary, final):
+        shutil.rmtree(temporary)
+        monkeypatch.setattr(store.os, "rename", real)
+        real(temporary, final)
+
+    monkeypatch.setattr(store.os, "rename", swept)
+    put()
+    same(ARRAYS, store.read(BASE)[0])
+    assert not left_over(root)
+
+
 def test_sweep_without_any_runs(root):
-    store.sweep(time.time())
+    store.sweep()
     assert not root.exists()
 
 
@@ -390,7 +475,7 @@ def test_sweep_meets_a_writer_that_has_just_finished(root, monkeypatch):
             return iter([root / "train" / ".writing-gone"])
 
     monkeypatch.setattr(store.paths, "runs", Listing)
-    store.sweep(time.time())
+    store.sweep()
 
 
 def address(number):

@@ -7,7 +7,7 @@ import planted
 import pytest
 import torch
 
-from bn_memorization import machine, runs, store, train
+from bn_memorization import machine, run_kinds, runs, store, train
 from bn_memorization.errors import Failure
 
 
@@ -16,11 +16,11 @@ def surroundings(monkeypatch, tmp_path):
     """An empty folder of runs, the planted set for all data, torch's settings restored."""
     monkeypatch.setenv("BN_MEMORIZATION_RUNS", str(tmp_path / "runs"))
     monkeypatch.setenv(machine.DEVICE_VARIABLE, "cpu")
-    monkeypatch.setattr(runs.data, "load", planted.planted_set)
+    monkeypatch.setattr(run_kinds.data, "load", planted.planted_set)
     threads, deterministic = torch.get_num_threads(), torch.are_deterministic_algorithms_enabled()
-    runs._dataset.cache_clear()
+    run_kinds._dataset.cache_clear()
     yield
-    runs._dataset.cache_clear()
+    run_kinds._dataset.cache_clear()
     torch.set_num_threads(threads)
     torch.use_deterministic_algorithms(deterministic)
 
@@ -60,7 +60,7 @@ def test_its_record_stands_beside_the_runs_and_says_how_it_was_made():
     config = planted.config()
     model, _ = runs.trained_model(config)
     assert runs.missing([config]) == [config]
-    place = replace(runs.address(config), kind=runs.MODEL_KIND)
+    place = replace(runs.address(config), kind=run_kinds.MODEL_KIND)
     arrays, meta = store.read(place)
     assert arrays.keys() == model.state_dict().keys()
     assert {"seconds", "device", "versions", "git"} <= meta.keys()
@@ -70,4 +70,4 @@ def test_a_run_that_diverges_is_named_and_leaves_no_record():
     config = planted.config(norm="none", lr=1e20, seed=5)
     with pytest.raises(Failure, match="seed 5"):
         runs.trained_model(config)
-    assert not store.exists(replace(runs.address(config), kind=runs.MODEL_KIND))
+    assert not store.exists(replace(runs.address(config), kind=run_kinds.MODEL_KIND))

@@ -44,6 +44,7 @@ FILES = {
     "src/bn_memorization/chapter.py": "",
     "src/bn_memorization/parameters.py": "",
     "src/bn_memorization/site.py": "",
+    "src/bn_memorization/slim.py": "",
     "src/bn_memorization/delta.py": "import bn_memorization.alpha as back\nx = 1\n",
     "src/bn_memorization/omega.py": "import numpy\n",
 }

@@ -38,3 +38,31 @@ def stay(folder: Path) -> None:
 
 def fail(message: str) -> None:
     raise KeyError(message)
+
+
+def leave_mark_and_fail(folder: Path) -> None:
+    (folder / str(time.monotonic_ns())).touch()
+    raise KeyError("lost")
+
+
+def die_once(mark: Path) -> str:
+    """End this process from outside the first time; return the second."""
+    if not mark.exists():
+        mark.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return "done"
+
+
+def die() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def wait_for(file: Path) -> str:
+    """Leave this process's id as a file's name and stay until `file` is there."""
+    (file.parent / str(os.getpid())).touch()
+    deadline = time.monotonic() + PATIENCE
+    while not file.exists():
+        if time.monotonic() > deadline:
+            raise TimeoutError("it never came")
+        time.sleep(0.02)
+    return "went"

@@ -1,4 +1,4 @@
-"""Sphinx extension: a page with a picture that answers to touch gets its scripts, no other does."""
+"""Sphinx extension: a page with something that answers to touch gets its scripts, no other does."""
 
 from __future__ import annotations
 
@@ -9,16 +9,19 @@ from sphinx.application import Sphinx
 
 MARK = re.compile(r'data-live="(\w+)"')  # what bn_memorization.live.embed writes
 SHARED = "live.js"
+ALONE = re.compile(r'data-script="(\w+)"')  # needs no other script: see scoreboard_table
 
 
 def add_scripts(
     app: Sphinx, page: str, template: str, context: dict, doctree: nodes.document | None
 ) -> None:
-    """Add the scripts of the kinds of pictures that a page holds, to this page alone."""
-    raw = doctree.findall(nodes.raw) if doctree else ()
-    kinds = {kind for node in raw for kind in MARK.findall(node.astext())}
+    """Add the scripts of what a page holds, to this page alone."""
+    raw = [node.astext() for node in doctree.findall(nodes.raw)] if doctree else []
+    kinds = {kind for text in raw for kind in MARK.findall(text)}
+    alone = {f"{name}.js" for text in raw for name in ALONE.findall(text)}
     # Deferred scripts run in their order, when the figures that they look for are there.
-    for name in [SHARED, *(f"{kind}.js" for kind in sorted(kinds))] if kinds else []:
+    live = [SHARED, *(f"{kind}.js" for kind in sorted(kinds))] if kinds else []
+    for name in [*live, *sorted(alone)]:
         app.add_js_file(name, loading_method="defer")
 
 

@@ -32,12 +32,7 @@ def given(config: AuditConfig, images: Images, saved: Saved | None, profile: str
         "marks of members": marks,
         "profile": profile,
     }
-    return _escaped(pd.DataFrame({"given": facts.keys(), "value": facts.values()}))
-
-
-def _escaped(frame: pd.DataFrame) -> Styler:
-    # Names of files and folders come from a reader's disk and are shown as they stand.
-    return readable(frame).format(escape="html")
+    return readable(pd.DataFrame({"given": facts.keys(), "value": facts.values()}))
 
 
 def ratios(
@@ -72,7 +67,7 @@ def largest(
 ) -> Styler:
     """Return the images in `rows`, a row each: where it is, its label, and what speaks for it."""
     seen = audit.held_out(audited)
-    return _escaped(
+    return readable(
         pd.DataFrame(
             {
                 "image": [images.names[row] for row in rows],

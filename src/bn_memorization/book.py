@@ -7,11 +7,15 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from filelock import FileLock, Timeout
 
 from bn_memorization import fingerprint, paths, site
 from bn_memorization.errors import BadInput
+
+if TYPE_CHECKING:  # what runs chapters takes seconds to import, and is not needed to say no
+    from bn_memorization import pipeline
 
 LEAST_FREE = 500 * 2**20  # bytes; a book with its run records takes a fifth of it
 LONGEST_NAME = 200  # of a folder, in characters; file systems allow 255 bytes
@@ -47,40 +51,47 @@ def build(profile: str) -> None:
             print(f"Nothing to do: the book ({profile}) is up to date. {first_page()}")
             return
         check_folders()
-        seconds = _run(todo, profile)
-        with _timed(seconds, "pages"):
+        start = time.perf_counter()
+        jobs = _planned(todo, profile)
+        with _no_pages_if_it_fails():
+            _bring_up(jobs)
             _remove_strays()
+            before = time.perf_counter()
             site.build(paths.root(), paths.site(), fingerprint.of_site())
-        _report(seconds)
+            pages = time.perf_counter() - before
+        spent = {name: (job.trained, job.executed) for name, job in jobs.items()}
+        _report({**spent, "pages": (0.0, pages)}, time.perf_counter() - start)
         print(f"The book ({profile}) is ready. {first_page()}")
 
 
-def _run(todo: Mapping[str, str], profile: str) -> dict[str, float]:
+def _planned(todo: Mapping[str, str], profile: str) -> "dict[str, pipeline.Job]":
     if not todo:
         return {}
-    from bn_memorization import chapter, runs  # seconds of imports, only when something has to run
+    from bn_memorization import chapter, pipeline, runs  # seconds of imports, only for work
 
     plans = {name: chapter.plan(name, profile) for name in todo}
-    for planned in plans.values():
-        runs.check(planned.configs)
-    seconds: dict[str, float] = {}
-    for name, mark in todo.items():
-        print(f"{name} ({profile})", flush=True)
-        with _timed(seconds, name):
-            chapter.execute(plans[name], target_of(name), mark)
-    return seconds
+    for plan in plans.values():
+        runs.check(plan.configs)
+    return {name: pipeline.Job(plans[name], target_of(name), todo[name]) for name in todo}
+
+
+def _bring_up(jobs: "Mapping[str, pipeline.Job]") -> None:
+    if not jobs:
+        return
+    from bn_memorization import pipeline
+
+    chapters = [job for name, job in jobs.items() if name != fingerprint.SCOREBOARD]
+    pipeline.bring_up(chapters, [job for job in jobs.values() if job not in chapters])
 
 
 @contextmanager
-def _timed(seconds: dict[str, float], name: str) -> Iterator[None]:
-    """Note how long a step of the book takes; if it fails, leave no pages that look finished."""
-    start = time.perf_counter()
+def _no_pages_if_it_fails() -> Iterator[None]:
+    """Leave no pages that look finished when a step of the book fails."""
     try:
         yield
     except BaseException:
         shutil.rmtree(paths.site(), ignore_errors=True)
         raise
-    seconds[name] = time.perf_counter() - start
 
 
 def rerun(name: str, profile: str, given: Mapping[str, str]) -> None:
@@ -89,7 +100,7 @@ def rerun(name: str, profile: str, given: Mapping[str, str]) -> None:
     The book and its chapters stay as they are. When it fails, no pages of an earlier rerun with
     these parameters are left. Raises BadInput and Failure as the chapter does.
     """
-    from bn_memorization import chapter
+    from bn_memorization import chapter, pipeline
 
     planned = chapter.plan(name, profile, given)
     check_folders()
@@ -98,12 +109,13 @@ def rerun(name: str, profile: str, given: Mapping[str, str]) -> None:
     start = time.perf_counter()
     executed = folder / f"{name}.ipynb"
     shutil.rmtree(folder / "html", ignore_errors=True)
-    chapter.execute(planned, executed, mark="rerun")
+    job = pipeline.Job(planned, executed, mark="rerun")
+    pipeline.bring_up([job])
     with tempfile.TemporaryDirectory() as staged:
         page = site.stage(executed, Path(staged))
         # Not strict: links to chapters that this small book does not have are no error.
         site.build(Path(staged), folder / "html", mark="rerun", strict=False)
-    _report({name: time.perf_counter() - start})
+    _report({name: (job.trained, job.executed)}, time.perf_counter() - start)
     print(f"{name} with your parameters is ready. {folder / 'html' / page}.html")
 
 
@@ -179,8 +191,9 @@ def _alone():
         lock.release()
 
 
-def _report(seconds: Mapping[str, float]) -> None:
-    print("Where the time went:")
-    for name, spent in seconds.items():
-        print(f"  {spent:7.1f} s  {name}")
-    print(f"  {sum(seconds.values()):7.1f} s  in all")
+def _report(spent: Mapping[str, tuple[float, float]], seconds: float) -> None:
+    print("Where the time went, in seconds of one core: training, then notebook or pages.")
+    for name, (trained, rest) in spent.items():
+        print(f"  {trained:9.1f} s {rest:7.1f} s  {name}")
+    trained, rest = (sum(column) for column in zip(*spent.values(), strict=True))
+    print(f"  {trained:9.1f} s {rest:7.1f} s  in all, done in {seconds:.1f} s by the clock")

@@ -1,6 +1,8 @@
-"""One chapter: parameters checked, runs trained, notebook executed, result moved into place."""
+"""One chapter: parameters checked, notebook executed, result moved into place."""
 
 import ast
+import asyncio
+import contextlib
 import os
 import re
 import sys
@@ -15,7 +17,7 @@ import papermill
 from nbformat import NotebookNode
 from papermill.exceptions import PapermillExecutionError
 
-from bn_memorization import fingerprint, parameters, paths, plans, runs
+from bn_memorization import fingerprint, parameters, paths, plans
 from bn_memorization.errors import BadInput, Failure, check_choice
 
 KERNEL = {"name": "python3", "display_name": "Python 3", "language": "python"}
@@ -65,14 +67,14 @@ def _parameters_cell(notebook: NotebookNode, path: Path) -> NotebookNode:
 
 
 def execute(planned: Plan, target: Path, mark: str) -> None:
-    """Train the chapter's missing runs, execute its notebook and move the result to `target`.
+    """Execute the notebook of a chapter whose runs are there and move the result to `target`.
 
-    `mark` is kept in the result and found by `fingerprint.mark_of`. Raises Failure with the cell's
-    traceback when a cell fails; then `target` is gone, and the notebook as far as it came lies in
-    the build folder. Raises Failure too when the notebook's process is killed.
+    Chapters may be executed at the same time, in threads. `mark` is kept in the result and found by
+    `fingerprint.mark_of`. Raises Failure with the cell's traceback when a cell fails; then `target`
+    is gone, and the notebook as far as it came lies in the build folder. Raises Failure too when
+    the notebook's process is killed.
     """
     target.unlink(missing_ok=True)
-    runs.run_all(planned.configs)
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".executing-", dir=target.parent) as folder:
         source, result = Path(folder, "source.ipynb"), Path(folder, "result.ipynb")
@@ -87,14 +89,22 @@ def execute(planned: Plan, target: Path, mark: str) -> None:
 def _run_kernel(planned: Plan, source: Path, result: Path) -> None:
     # No other environment's kernel and no reader's own IPython settings shall have a part in it.
     os.environ["JUPYTER_PATH"] = str(Path(sys.prefix, "share", "jupyter"))
-    os.environ["IPYTHONDIR"] = str(source.parent / "ipython")
+    settings = source.parent / "ipython"
+    settings.mkdir()
+    options = [
+        f"--ipython-dir={settings}",
+        "--log-level=ERROR",  # or it warns of loopback sockets every time
+        "--HistoryManager.enabled=False",
+    ]
     try:
         papermill.execute_notebook(
             source,
             result,
             kernel_name=KERNEL["name"],
             cwd=paths.root(),
-            extra_arguments=["--log-level=ERROR"],  # or it warns of loopback sockets every time
+            extra_arguments=options,
+            progress_bar=False,  # several may be executed at a time
+            shutdown_kernel="immediate",  # nothing in it is wanted any more
         )
     except RuntimeError as error:  # what a kernel that is gone raises
         raise Failure(
@@ -109,6 +119,9 @@ def _run_kernel(planned: Plan, source: Path, result: Path) -> None:
             f"{traceback}\nChapter {planned.name} failed in cell {error.exec_count} "
             f"({error.ename}); the notebook as far as it came is {failed}."
         ) from error
+    finally:
+        with contextlib.suppress(RuntimeError):  # there is none when no kernel could be started
+            asyncio.get_event_loop().close()  # the thread's own, which nobody else would close
 
 
 def stable(notebook: NotebookNode) -> NotebookNode:

@@ -26,6 +26,14 @@ def parser() -> argparse.ArgumentParser:
     verb.add_argument("--profile", default=DEFAULT_PROFILE, help="default: %(default)s")
     verb.set_defaults(call=_chapter)
 
+    verb = verbs.add_parser("results", help="train what is missing for all chapters, and stop")
+    verb.add_argument("--profile", default=DEFAULT_PROFILE, help="default: %(default)s")
+    verb.set_defaults(call=_results)
+
+    verb = verbs.add_parser("plan", help="say what is missing and how long it would take here")
+    verb.add_argument("--profile", default=DEFAULT_PROFILE, help="default: %(default)s")
+    verb.set_defaults(call=_plan)
+
     verb = verbs.add_parser("data", help="fetch full data sets (without names: all)")
     verb.add_argument("names", nargs="*", metavar="DATASET")
     verb.set_defaults(call=_data)
@@ -47,6 +55,18 @@ def _chapter(asked: argparse.Namespace) -> None:
     from bn_memorization import parameters  # seconds of imports that the other verbs do not need
 
     book.rerun(asked.name, asked.profile, parameters.of_command_line(asked.parameters))
+
+
+def _results(asked: argparse.Namespace) -> None:
+    from bn_memorization import budget
+
+    budget.train(asked.profile)
+
+
+def _plan(asked: argparse.Namespace) -> None:
+    from bn_memorization import budget
+
+    budget.show(asked.profile)
 
 
 def _data(asked: argparse.Namespace) -> None:

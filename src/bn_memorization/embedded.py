@@ -50,17 +50,25 @@ def load(info: DatasetInfo) -> Dataset:
             f"{info.title} has no embedded subset. Embedded are: {', '.join(SIZES)}. "
             "Use source='auto' for the full set."
         )
-    entries = _manifest()["datasets"][info.name]["splits"]
-    train, train_sums = _read_split(entries["train"])
-    test, test_sums = _read_split(entries["test"])
-    return dataset(info, "embedded", train, test, (train_sums, test_sums))
+    try:
+        entries = _manifest()["datasets"][info.name]["splits"]
+        train, train_sums = _read_split(entries["train"])
+        test, test_sums = _read_split(entries["test"])
+        return dataset(info, "embedded", train, test, (train_sums, test_sums))
+    except BadInput:
+        raise
+    except Exception as error:  # an edited manifest can be wrong in any way
+        raise BadInput(
+            f"{paths.embedded()}: the manifest does not fit the files ({type(error).__name__}: "
+            f"{error}). {_ADVICE}"
+        ) from error
 
 
 def _manifest() -> dict:
     path = paths.embedded() / "manifest.json"
     try:
         return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise BadInput(f"{path} cannot be read: {error}. {_ADVICE}") from error
 
 

@@ -3,6 +3,8 @@
 from collections.abc import Iterable
 from difflib import get_close_matches
 
+MOST_SHOWN = 200  # characters of a value in a message
+
 
 class BadInput(ValueError):
     """What was asked cannot be run as it stands: a wrong value, or data or room that is not there.
@@ -24,6 +26,13 @@ def check_choice(what: str, value: str, choices: Iterable[str]) -> str:
     choices = sorted(choices)
     if value in choices:
         return value
-    near = get_close_matches(str(value), choices, n=1)
+    near = get_close_matches(cut(value), choices, n=1)
     hint = f" Did you mean {near[0]!r}?" if near else ""
-    raise BadInput(f"Unknown {what} {value!r}.{hint} Choose from: {', '.join(choices)}.")
+    told = repr(cut(value)) if isinstance(value, str) else cut(repr(value))
+    raise BadInput(f"Unknown {what} {told}.{hint} Choose from: {', '.join(choices)}.")
+
+
+def cut(value: object) -> str:
+    """Return a value as text that a message can hold: at most MOST_SHOWN characters of it."""
+    text = str(value)
+    return text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}..."

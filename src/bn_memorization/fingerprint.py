@@ -21,7 +21,9 @@ SCOREBOARD = "scoreboard"
 # Modules with a part in the result that no chapter imports. What they import in turn is either a
 # chapter's own, or decides whether something can run and not what comes of it.
 EXECUTING = ("chapter", "parameters")
-BUILDING = ("site",)
+BUILDING = ("site", "slim")
+# What prose pages call: see book/_ext/computed.py.
+COMPUTED = "from bn_memorization import first_page, scale"
 MARK = "bn_memorization"  # where an executed notebook's metadata holds what made it
 
 
@@ -45,15 +47,19 @@ def of_profile(profile: str, chapter: str) -> dict[str, object]:
     path = paths.profiles() / f"{profile}.yml"
     try:
         content = yaml.safe_load(path.read_text())
-    except yaml.YAMLError as error:
+    except Exception as error:  # a date, a huge number or a deep nest fail in other ways than YAML
         raise BadInput(f"{path} is not YAML: {error}") from None
     if not isinstance(content, dict):
         raise BadInput(f"{path} must map chapters to parameters, such as 'epochs: 5'.")
     for name in content:
         check_choice(f"chapter in {path}", name, [*chapters(), SCOREBOARD])
     settings = content.get(chapter) or {}
-    if not isinstance(settings, dict):
+    if not isinstance(settings, dict) or not all(isinstance(name, str) for name in settings):
         raise BadInput(f"{path}: {chapter} must map parameter names to values.")
+    for name, value in settings.items():
+        items = value if isinstance(value, list) else [value]
+        if not all(isinstance(item, str | int | float) for item in items):
+            raise BadInput(f"{path}: {chapter}: {name} must be a number, a text or a list of them.")
     return settings | {"profile": profile}
 
 
@@ -126,12 +132,15 @@ def of_scoreboard(profile: str) -> str:
 def of_site() -> str:
     """Return the hash of all that the built pages depend on.
 
-    Prose, settings, executed chapters and the module that builds the pages.
+    Prose, settings, executed chapters, the module that builds the pages, and the modules and
+    measurements whose text stands in prose.
     """
     root, book = paths.root(), paths.book()
     files = [path for path in book.rglob("*") if path.is_file() and "__pycache__" not in path.parts]
     settings = [root / name for name in ("_config.yml", "_toc.yml", "requirements.lock")]
-    return _hash([*files, *settings, *_own(BUILDING)], platform.python_version())
+    computed = [*modules_used(COMPUTED), *paths.published().glob("measured/*.json")]
+    modules = {*computed, *_own(BUILDING)}
+    return _hash([*files, *settings, *modules], platform.python_version())
 
 
 def _own(modules: Iterable[str]) -> list[Path]:

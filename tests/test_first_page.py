@@ -1,0 +1,80 @@
+import re
+
+import nbformat
+import pytest
+from nbformat.v4 import new_code_cell, new_notebook, new_output
+from test_scoreboard import found
+from verdicts import evidence, verdict
+
+from bn_memorization import first_page, scoreboard
+from bn_memorization.claims import CLAIMS
+from bn_memorization.errors import Failure
+
+RESULTS = {
+    "forced_final": found(
+        "forced_final",
+        verdict(evidence(0.4, 0.5, 0.6), evidence(0.1, 0.2, 0.3, dataset="fashion_mnist")),
+    ),
+    "matched_loss": found("matched_loss", verdict(evidence(-0.1, 0.05, 0.2, sizes="9 images"))),
+    "forced_loss": found("forced_loss", verdict(evidence(1.0, 2.0, 3.0), unit="nats")),
+    "matched_corrupted_loss": found("matched_corrupted_loss", verdict(evidence(1.0, 2.0, 3.0))),
+    "penalty": found("penalty", verdict(evidence(0.1, 0.2, 0.3))),
+    "penalty_held": found("penalty_held", verdict(evidence(0.1, 0.2, 0.3))),
+}
+
+
+@pytest.fixture
+def collected(monkeypatch):
+    monkeypatch.setattr(scoreboard, "collect", lambda: RESULTS)
+
+
+def test_a_gap_stands_beside_the_same_setting_at_equal_training():
+    """Not other settings, not what is no gap in points, and not what holds the weights."""
+    (gap,) = first_page.asked_again(RESULTS)
+    assert gap["title"] == CLAIMS["forced_final"].title
+    assert gap["where"] == "MNIST, LeNet, 5 % flipped"
+    assert (gap["epochs"]["estimate"], gap["training"]["estimate"]) == (0.5, 0.05)
+
+
+def test_the_answer_gives_both_with_the_interval_of_the_second(collected):
+    text = first_page.answer().replace("\N{NO-BREAK SPACE}", " ")
+    assert text.startswith(scoreboard.summary(RESULTS).replace("\N{NO-BREAK SPACE}", " "))
+    assert (
+        "+50.0 points, and **+5.0 points** (\N{MINUS SIGN}10.0 to +20.0 points, n = 4)".replace(
+            "\N{MINUS SIGN}", "\N{MINUS SIGN}"
+        )
+        in text
+    )
+
+
+def test_without_a_control_the_answer_is_the_summary(monkeypatch):
+    only = {"forced_final": RESULTS["forced_final"]}
+    monkeypatch.setattr(scoreboard, "collect", lambda: only)
+    assert first_page.answer() == scoreboard.summary(only)
+
+
+def test_the_glance_has_every_claim_with_its_verdict(collected):
+    lines = first_page.glance().splitlines()[2:]
+    assert len(lines) == len(CLAIMS)
+    assert lines[0] == (
+        f"| [1. {CLAIMS['forced_final'].title}](chapters/01_forced_memorization.ipynb) "
+        "| reproduced | in part |"
+    )
+
+
+def test_the_picture_is_the_scoreboards_and_names_itself(tmp_path, monkeypatch):
+    monkeypatch.setenv("BN_MEMORIZATION_ROOT", str(tmp_path))
+    folder = tmp_path / "book" / "chapters"
+    folder.mkdir(parents=True)
+    with pytest.raises(Failure, match=r"scoreboard\.ipynb is not there"):
+        first_page.picture()
+    cell = new_code_cell(metadata={"mystnb": {"figure": {"name": first_page.PICTURE}}})
+    svg = "<?xml?><svg\n><g/></svg>"
+    cell.outputs = [new_output("display_data", data={"image/svg+xml": svg})]
+    nbformat.write(new_notebook(cells=[new_code_cell("1"), cell]), folder / "scoreboard.ipynb")
+    html = first_page.picture()
+    assert "<svg ><g/></svg>" in html
+    assert re.search(r'role="img" aria-label="[^"]+"', html)
+    nbformat.write(new_notebook(cells=[new_code_cell("1")]), folder / "scoreboard.ipynb")
+    with pytest.raises(Failure, match=first_page.PICTURE):
+        first_page.picture()
