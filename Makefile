@@ -28,10 +28,11 @@ override PROFILE  := $(value PROFILE)
 override CHAPTER  := $(value CHAPTER)
 override PARAMS   := $(value PARAMS)
 override DATASETS := $(value DATASETS)
-export PROFILE CHAPTER PARAMS DATASETS TORCH_INDEX
+override ROWS     := $(value ROWS)
+export PROFILE CHAPTER PARAMS DATASETS ROWS TORCH_INDEX
 
 .DELETE_ON_ERROR:
-.PHONY: help book chapter results plan data publish test lint format lock clean browser
+.PHONY: help book chapter results plan data publish bench test lint format lock clean browser
 
 help: ## print this list
 	@echo "Batch normalization and memorization: a book that computes itself."
@@ -61,6 +62,9 @@ data: $(READY) ## fetch the full data sets: DATASETS="mnist cifar10", all withou
 
 publish: $(READY) ## copy the records and verdicts of a built book to published/
 	@$(RUN) publish --profile "$$PROFILE"
+
+bench: $(READY) ## time the code against what a user would take instead: ROWS="norms attack"
+	@set -f; $(VENV)/bin/python -m benchmarks.speed $$ROWS
 
 test: $(READY) $(DASK) browser ## run all tests, the built pages in a real browser among them
 	@$(RUN) test

@@ -545,3 +545,21 @@ def test_assigned_is_what_a_notebook_declares(path):
     namespace = {}
     exec(parameters_cell(path), namespace)
     assert parameters.assigned(namespace) == parameters.declared(parameters_cell(path))
+
+
+@pytest.mark.parametrize(
+    ("name", "allowed", "cost"),
+    [
+        ("lr", "a number above 0 up to 100", ""),
+        ("seeds", "a whole number from 2 up to 1000", "in proportion"),
+        ("noise_rate", "one or more, each a number above 0 up to 0.5", "in proportion"),
+        ("only", "one or more, each data set/architecture/corruption/share, any of them *", ""),
+        ("weights", "the name of a file or folder", ""),
+    ],
+)
+def test_a_parameter_tells_what_it_may_be_and_what_more_of_it_costs(name, allowed, cost):
+    assert parameters.told(name) == (allowed, cost)
+
+
+def test_what_costs_more_is_a_parameter():
+    assert parameters.VOCABULARY.keys() >= parameters.MULTIPLIES

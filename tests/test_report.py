@@ -258,8 +258,8 @@ def test_trained_names_every_size():
 def test_provenance_names_every_fact_once():
     runs = [run(), run(device="cuda", commit=None), run(dirty=True)]
     head, *rows = cells(report.provenance({"epochs": 5, "dataset": ["a", "b"]}, runs))
-    assert head == ["fact", "value"]
-    facts = dict(rows)
+    assert head == ["fact", "value", "may be", "cost"]
+    facts = {fact: value for fact, value, *_ in rows}
     assert len(facts) == len(rows)
     assert facts == {
         "package": f"bn_memorization {__version__}",
@@ -279,7 +279,15 @@ def test_provenance_names_every_fact_once():
 
 def test_provenance_without_runs():
     rows = cells(report.provenance({"seed": 0}))[1:]
-    assert [fact for fact, _ in rows] == ["package", "parameter seed"]
+    assert [fact for fact, *_ in rows] == ["package", "parameter seed"]
+
+
+def test_provenance_says_the_command_and_what_each_parameter_may_be():
+    made = report.provenance({"profile": "quick", "epochs": 5})
+    rows = {fact: told for fact, *told in cells(made)[1:]}
+    assert rows["made by"] == ["make book PROFILE=quick", "", ""]
+    assert rows["parameter epochs"] == ["5", "a whole number from 1 up to 10000", "in proportion"]
+    assert rows["parameter profile"][1:] == ["one of paper, quick, smoke, standard", ""]
 
 
 def test_a_parameter_is_text_and_no_markup():

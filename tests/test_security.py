@@ -138,12 +138,17 @@ def makefile(tmp_path):
     "variable", ["CHAPTER", "PARAMS", "PROFILE", "EXECUTOR", "DEVICE", "TORCH_INDEX"]
 )
 def test_make_hands_parameters_on_and_runs_none(makefile, variable):
+    # Under `make test` a make of its own would take that one's flags, and say where it is.
+    outer = {"MAKEFLAGS", "MAKELEVEL", "MFLAGS"}
+    environment = {name: text for name, text in os.environ.items() if name not in outer}
     for number, text in enumerate(HOSTILE):
         mark = makefile / f"sprung{number}"
         value = text.format(mark=mark)
         words = {"CHAPTER": "a", "PARAMS": "b=1", variable: value}
         command = ["make", "chapter", *(f"{name}={word}" for name, word in words.items())]
-        done = subprocess.run(command, cwd=makefile, capture_output=True, text=True)
+        done = subprocess.run(
+            command, cwd=makefile, capture_output=True, text=True, env=environment
+        )
         assert not mark.exists(), text
         assert done.returncode == 0, done.stderr
         told = ast.literal_eval(done.stdout.splitlines()[-1])

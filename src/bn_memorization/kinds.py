@@ -35,10 +35,14 @@ class Number:
             raise BadInput(f"{name}={cut(value)} is out of range. {self._allowed(name)}")
         return number + 0  # -0.0 becomes 0.0: equal settings have equal records
 
-    def _allowed(self, name: str) -> str:
+    def allowed(self) -> str:
+        """Return what the value may be, in words."""
         article = {int: "a whole number", float: "a number"}[self.kind]
         bound = f"above {self.least:g}" if self.open_least else f"from {self.least:g}"
-        return f"{name} must be {article} {bound} up to {self.most:.10g}."
+        return f"{article} {bound} up to {self.most:.10g}"
+
+    def _allowed(self, name: str) -> str:
+        return f"{name} must be {self.allowed()}."
 
 
 @dataclass(frozen=True)
@@ -52,13 +56,17 @@ class Choice:
         """Return the value. Raises BadInput, with the valid choices, for another."""
         return check_choice(self.what, str(value), self.choices())
 
+    def allowed(self) -> str:
+        """Return what the value may be, in words."""
+        return f"one of {', '.join(self.choices())}"
+
 
 @dataclass(frozen=True)
 class Text:
     """Free text in one line of at most `LONGEST` characters; all of it matches `pattern`."""
 
     pattern: str
-    allowed: str
+    what: str
 
     def parse(self, name: str, value: object) -> str:
         """Return the text. Raises BadInput for another type or form, or one that is too long."""
@@ -66,10 +74,13 @@ class Text:
         if not (fits and re.fullmatch(self.pattern, value)):
             shown = repr(value)[:80]
             raise BadInput(
-                f"{name}={shown} is not {self.allowed}, on one line, of at most {LONGEST} "
-                "characters."
+                f"{name}={shown} is not {self.what}, on one line, of at most {LONGEST} characters."
             )
         return value
+
+    def allowed(self) -> str:
+        """Return what the value may be, in words."""
+        return self.what
 
 
 @dataclass(frozen=True)
@@ -92,6 +103,10 @@ class Pattern:
                 kind.parse(name, word)
         return "/".join(words)
 
+    def allowed(self) -> str:
+        """Return what the value may be, in words."""
+        return f"{self.form}, any of them *"
+
 
 @dataclass(frozen=True)
 class ListOf:
@@ -110,3 +125,7 @@ class ListOf:
         if len(set(parsed)) < len(parsed):
             raise BadInput(f"{name}={cut(value)} holds a value twice. Give each once.")
         return parsed
+
+    def allowed(self) -> str:
+        """Return what the value may be, in words."""
+        return f"one or more, each {self.item.allowed()}"

@@ -31,7 +31,7 @@ LEAST_MODELS = 6
 VARIANCES = ("pooled", "per_sample")
 FORMS = ("one_sided", "density")
 SIDES = ("IN", "OUT")
-SAMPLES = 128  # at a time: their margins in all models fit into a cache
+SAMPLES = 256  # at a time: their margins in all models fit into a cache
 Attack = Callable[[np.ndarray, np.ndarray], np.ndarray]  # (phi[M, N], keep[M, N]) -> score[M, N]
 
 

@@ -104,6 +104,15 @@ VOCABULARY: dict[str, Number | Choice | ListOf | Text] = {
     "shown": Number(int, 1, 64),
 }
 
+# Twice as much of these is about twice as much training; so is a list of twice the length.
+MULTIPLIES = frozenset(
+    {"seeds", "n_models", "small_models"}
+    | {f"{of}epochs" for of in ("", "deep_", "plain_", "penalty_", "private_", "pool_")}
+    | {f"{of}train_size" for of in ("", "deep_", "penalty_")}
+    | {f"{of}pool_size" for of in ("", "deep_", "small_")}
+    | {name for name, kind in VOCABULARY.items() if isinstance(kind, ListOf)}
+) - {"only", "penalty_only"}  # these leave out
+
 
 def declared(cell: str) -> dict[str, object]:
     """Return the names and default values that a parameters cell assigns.
@@ -155,6 +164,14 @@ def check(chapter: str, defaults: Mapping, *settings: Mapping) -> dict[str, obje
         for name, value in setting.items():
             merged[check_choice(f"parameter of {chapter}", name, defaults)] = value
     return {name: _kind(name).parse(name, value) for name, value in merged.items()}
+
+
+def told(name: str) -> tuple[str, str]:
+    """Return what a parameter may be, and what more of it does to the time of training.
+
+    Raises BadInput for a name that no chapter has.
+    """
+    return _kind(name).allowed(), "in proportion" if name in MULTIPLIES else ""
 
 
 def _kind(name: str) -> Number | Choice | ListOf | Text:

@@ -28,7 +28,7 @@ from bn_memorization.sample import SUBSETS, Sample, draw
 # again. It depends on this module; on config, sample, corrupt, data and foreign (what is trained
 # on); on models, norms, lenet, resnet, densenet, regularize and hold (the network, its loss and its
 # weights); and on
-# the probes in runs.PROBES (gradnorm with its PROBED, and ratios).
+# the probes in run_kinds.PROBES (gradnorm with its PROBED, and ratios).
 VERSION = 7
 
 EVAL_BATCH = 512

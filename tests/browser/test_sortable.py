@@ -9,9 +9,9 @@ PAGE = "book/chapters/scoreboard.html"
 
 
 @contextmanager
-def opened(site, **context):
+def opened(site):
     with open_browser() as browser:
-        page = browser.new_context(**context).new_page()
+        page = browser.new_page()
         requests, complaints = listen(page)
         page.goto(f"{site.as_uri()}/{PAGE}", wait_until="domcontentloaded")
         yield page
@@ -55,7 +55,9 @@ def test_filters_leave_what_fits_all_of_them_and_say_how_many(site):
 
 
 def test_without_scripts_the_whole_table_stands(site):
-    with opened(site, java_script_enabled=False) as page:
+    with open_browser() as browser:
+        page = browser.new_context(java_script_enabled=False).new_page()
+        page.goto(f"{site.as_uri()}/{PAGE}")
         assert page.locator(".sortable tbody tr:visible").count() > 20
         assert page.locator(".sortable button, .sortable select").count() == 0
 

@@ -1,0 +1,158 @@
+"""What all rows share: side-by-side times, the machine's limits, peak memory of a fresh process."""
+
+import os
+import platform
+import resource
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+
+import numpy as np
+import psutil
+import torch
+from torch.utils.flop_counter import FlopCounterMode
+
+from bn_memorization import machine, paths
+
+REPEATS = 5
+MIB = 2**20
+Work = Callable[[], object]
+
+
+def side_by_side(works: Mapping[str, Work], repeats: int = REPEATS) -> dict[str, list[float]]:
+    """Return the seconds of each work, [repeats], one after another and again, after a warm-up."""
+    for work in works.values():
+        work()
+    seconds: dict[str, list[float]] = {name: [] for name in works}
+    for _ in range(repeats):
+        for name, work in works.items():
+            start = time.perf_counter()
+            work()
+            seconds[name].append(time.perf_counter() - start)
+    return seconds
+
+
+def compared(
+    what: str,
+    against: str,
+    ours: list[float],
+    theirs: list[float],
+    *,
+    target: float | None,
+    scale: float = 1.0,
+    **told: object,
+) -> dict:
+    """Return a line of the table: how many times longer the other takes, median and extremes.
+
+    `scale` is how much more work there is in ours: the other did that part of it, and its seconds
+    are multiplied. Each ratio is of two times taken one after the other.
+    """
+    theirs = [scale * seconds for seconds in theirs]
+    ratios = [other / own for own, other in zip(ours, theirs, strict=True)]
+    return {
+        "what": what,
+        "against": against,
+        "seconds": statistics.median(ours),
+        "other_seconds": statistics.median(theirs),
+        "ratio": statistics.median(ratios),
+        "low": min(ratios),
+        "high": max(ratios),
+        "n": len(ratios),
+        "target": target,
+        "scale": scale,
+        **told,
+    }
+
+
+def difference(found: np.ndarray, wanted: np.ndarray) -> float:
+    """Return the largest difference, relative to the largest of 1 and what is wanted, of all."""
+    return float(np.max(np.abs(found - wanted) / np.maximum(1, np.abs(wanted))))
+
+
+def relative(found: np.ndarray, wanted: np.ndarray) -> float:
+    """Return the largest relative difference."""
+    return float(np.max(np.abs(found / wanted - 1)))
+
+
+def product_rate(size: int = 1024) -> float:
+    """Return the operations a second of a float32 matrix product, the best of several."""
+    a, b = torch.randn(size, size), torch.randn(size, size)
+    return 2 * size**3 / min(_once(lambda: a @ b) for _ in range(8))
+
+
+def copy_rate(size: int = 128 * MIB) -> float:
+    """Return the bytes read and written a second by copying an array, best of several."""
+    source, target = np.ones(size, np.uint8), np.ones(size, np.uint8)
+    return 2 * size / min(_once(lambda: np.copyto(target, source)) for _ in range(8))
+
+
+def _once(work: Work) -> float:
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
+
+
+def operations(work: Work) -> int:
+    """Return the floating-point operations of a work's products and convolutions."""
+    with FlopCounterMode(display=False) as counter:
+        work()
+    return counter.get_total_flops()
+
+
+def of_product(work: Work, seconds: float) -> dict:
+    """Return what share of a matrix product's rate a work reaches."""
+    return {"limit": "product", "of_limit": operations(work) / seconds / product_rate()}
+
+
+def peak_bytes(module: str, *arguments: str) -> int:
+    """Return the growth of peak memory that `module`.grow(*arguments) brings to a fresh process."""
+    code = (
+        f"from benchmarks import measure, {module}; "
+        f"measure.print_growth({module}.prepare(*{arguments!r}))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=paths.root(), capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    return int(done.stdout.split()[-1])
+
+
+def print_growth(work: Work) -> None:
+    """Do a work and print how far this process's memory rose above what it had before.
+
+    What was set up before may have risen as high: then it is an upper bound.
+    """
+    torch.set_num_threads(1)
+    before = psutil.Process().memory_info().rss
+    work()
+    print(high_water() - before)
+
+
+def high_water() -> int:
+    """Return this process's highest use of memory so far, in bytes."""
+    unit = 1 if sys.platform == "darwin" else 1024
+    return unit * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+
+def circumstances() -> dict:
+    """Return what a row was measured on: processor, memory, load, threads, versions, commit."""
+    return {
+        "processor": _processor(),
+        "cores": os.cpu_count(),
+        "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
+        "load": round(os.getloadavg()[0], 1),
+        **machine.describe("cpu"),
+        "numpy": np.__version__,
+        "gpu": torch.cuda.is_available(),
+    }
+
+
+def _processor() -> str:
+    try:
+        with open("/proc/cpuinfo") as file:
+            lines = [line for line in file if line.startswith("model name")]
+    except OSError:
+        lines = []
+    return lines[0].partition(":")[2].strip() if lines else platform.processor()

@@ -1,0 +1,87 @@
+"""What `benchmarks/speed.py` measured, for the page on speed."""
+
+from collections.abc import Iterator
+
+from bn_memorization import measured
+from bn_memorization.report import MINUS
+
+NAME = "speed"
+LIMITS = {"product": "a matrix product's rate", "copy": "a copy's rate"}
+MIB = 2**20
+
+
+def lines() -> Iterator[dict]:
+    """Return every line of every row, in the order in which they were measured."""
+    for row in measured.read(NAME)["rows"].values():
+        yield from row["lines"]
+
+
+def reached(line: dict) -> bool:
+    """Say whether a line's ratio is at least its target, and its results equal where compared."""
+    equal = line.get("error", 0.0) <= line.get("tolerance", 0.0)
+    return line["ratio"] >= line["target"] and equal
+
+
+def told(line: dict) -> str:
+    """Return a line as one line of text."""
+    return (
+        f"{line['what']}, against {line['against']}: {_amount(line, '')} against "
+        f"{_amount(line, 'other_')}, {_ratio(line)}, to reach {line['target']:.2g}"
+    )
+
+
+def summary() -> str:
+    """Return how many ratios are reached, which are not, and where that was measured."""
+    found = list(lines())
+    missed = [line for line in found if not reached(line)]
+    rows = measured.read(NAME)["rows"].values()
+    where = sorted({f"{row['processor']}, {row['cores']} cores" for row in rows})
+    loads = [row["load"] for row in rows]
+    text = (
+        f"{len(found) - len(missed)} of {len(found)} are reached. Measured on {'; '.join(where)}, "
+        f"with one thread, at a load of {min(loads)} to {max(loads)} before each row."
+    )
+    if missed:
+        names = "; ".join(f"{line['what']} against {line['against']}" for line in missed)
+        text += f" Not reached: {names}."
+    gpu = any(row["gpu"] for row in rows)
+    return text + ("" if gpu else " Nothing was measured on a GPU.")
+
+
+def table() -> str:
+    """Return all lines as a Markdown table."""
+    head = ("work", "against", "here", "there", "ratio", "to reach", "of the limit", "differ by")
+    rows = [head, ("---",) * len(head)]
+    for line in lines():
+        limit = f"{line['of_limit']:.0%} of {LIMITS[line['limit']]}" if "limit" in line else ""
+        error = f"{line['error']:.0e}".replace("-", MINUS) if "error" in line else ""
+        rows.append(
+            (
+                line["what"],
+                line["against"],
+                _amount(line, ""),
+                _amount(line, "other_"),
+                _ratio(line),
+                f"{line['target']:.2g}",
+                limit,
+                error,
+            )
+        )
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+
+
+def _amount(line: dict, whose: str) -> str:
+    if "bytes" in line:
+        return f"{line[whose + 'bytes'] / MIB:,.0f} MiB"
+    seconds = line[f"{whose}seconds"]
+    return f"{seconds:,.1f} s" if seconds >= 1 else f"{1000 * seconds:.1f} ms"
+
+
+def _ratio(line: dict) -> str:
+    if "low" not in line:
+        return f"{line['ratio']:.2f}"
+    digits = 1 if line["ratio"] < 100 else 0
+    return (
+        f"{line['ratio']:,.{digits}f} ({line['low']:,.{digits}f} to {line['high']:,.{digits}f}, "
+        f"n = {line['n']})"
+    )
