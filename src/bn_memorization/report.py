@@ -194,14 +194,12 @@ def trained(runs: Sequence[Run], profile: str) -> Markdown:
 
 
 def provenance(parameters: dict[str, object], runs: Iterable[Run] = ()) -> Styler:
-    """Return how a chapter was made, a row a fact: command, parameters and the runs' records.
+    """Return how a chapter was made, a row a fact: package, parameters and the runs' records.
 
     Of a parameter also what it may be, and whether the time of training is in proportion to it.
     Nothing here changes when the same records are read again.
     """
     facts = {"package": f"bn_memorization {__version__}"}
-    if "profile" in parameters:
-        facts["made by"] = f"make book PROFILE={parameters['profile']}"
     facts |= {f"parameter {key}": repr(value) for key, value in parameters.items()}
     metas = [run.meta for run in runs]
     if metas:
