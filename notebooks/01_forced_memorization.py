@@ -24,22 +24,22 @@
 # %% [markdown]
 # ## In the paper
 #
-# Claim 1 of {cite:t}`doan2026batch`: corrupt a small share of the training images, and a network with batch
-# normalization (BN) {cite}`ioffe2015batch` ends up fitting more of them than the same network without, and
-# fits them sooner. A wrong label cannot be learned from the other images. A network that predicts it has
-# memorized that one sample {cite}`zhang2017understanding,arpit2017closer`.
+# Claim 1 of {cite:t}`doan2026batch`: corrupt a small share of the training images, and a network with
+# {term}`batch normalization` (BN) {cite}`ioffe2015batch` ends up {term}`fitting <fitted>` more of them than the
+# same network without, and fits them sooner. A wrong label cannot be learned from the other images. A network that
+# predicts it has {term}`memorized <memorization>` that one sample {cite}`zhang2017understanding,arpit2017closer`.
 #
-# Three kinds of corruption stand here: an image keeps its place and gets a *flipped label*; an image of
-# another data set takes its place, with a random label (*foreign images*, out of distribution); or an image
-# of noise does. This chapter trains LeNet {cite}`lecun1998gradient` on gray images and a small ResNet
-# {cite}`he2016deep` on color ones, twice from each seed: once with BN (the [bn]{.arm .arm-bn} arm), once
-# without (the [plain]{.arm .arm-plain} arm). Both see the same images, the same corrupted samples, the same
-# initial weights and the same order of batches.
+# Three kinds of corruption stand here: an image keeps its place and gets a *{term}`flipped label`*; an image of
+# another data set takes its place, with a random label (*{term}`foreign images <foreign image>`*, out of
+# distribution); or an image of noise does. This chapter trains LeNet {cite}`lecun1998gradient` on gray images and a
+# small ResNet {cite}`he2016deep` on color ones, twice from each {term}`seed`: once with BN (the [bn]{.arm .arm-bn}
+# {term}`arm`), once without (the [plain]{.arm .arm-plain} arm). Both see the same images, the same
+# {term}`corrupted samples <corrupted sample>`, the same initial weights and the same order of batches.
 
 # %% [markdown]
 # ## Parameters
 #
-# A setting is a combination of `dataset`, `arch`, `corruption` and `noise_rate`, in this order, that `only`
+# A {term}`setting` is a combination of `dataset`, `arch`, `corruption` and `noise_rate`, in this order, that `only`
 # names; a * stands for any.
 
 # %% tags=["parameters"]
@@ -150,9 +150,9 @@ figures.learning_curves(curves, "corrupted", "loss", profile)
 # %% [markdown]
 # ## How large the gap is
 #
-# Three measures decide the claim: the final accuracy, the epochs until half of the corrupted samples are
-# fitted, and the area under their loss curve, given as the mean loss over training. Each is taken for each
-# model, then subtracted within each pair of the same seed. The interval is Student's t over the pairs
+# Three measures decide the claim: the final accuracy, the epochs until half of the corrupted samples are fitted,
+# and the area under their loss curve, given as the mean loss over training. Each is taken for each model, then
+# {term}`subtracted within each pair <paired gap>` of the same seed. The {term}`interval` is Student's t over the pairs
 # ([notation](../notation.md)).
 
 # %%
@@ -174,7 +174,7 @@ report.table(final, profile)
 
 # %% [markdown]
 # **Epochs until half of the corrupted samples are fitted, plain minus {glue:text}`arm_name:s`.** The times
-# are whole epochs, as the models are asked once an epoch. A run that does not get there is *censored*: its
+# are whole epochs, as the models are asked once an epoch. A run that does not get there is *{term}`censored`*: its
 # time is at least the number of epochs. Where only plain runs are censored, the gap is a lower bound. Where
 # all runs of an arm are, it has no interval, and the setting decides nothing.
 
@@ -195,10 +195,10 @@ report.table(loss, profile)
 # %% [markdown]
 # ## Is it more than training?
 #
-# At a fixed number of epochs the faster arm has trained further on every sample, clean ones included. So
-# each pair is read again where its two arms have the same loss on clean training images: the final one of
-# the arm that ends higher. The other arm passes it at an earlier time, and its accuracy on corrupted
-# samples there lies on the line between two epochs. This decides no claim.
+# At a fixed number of epochs the faster arm has trained further on every sample, {term}`clean <clean sample>` ones
+# included. So each pair is read again where its two arms have the {term}`same loss <equal training>` on clean
+# training images: the final one of the arm that ends higher. The other arm passes it at an earlier time, and its
+# accuracy on corrupted samples there lies on the line between two epochs. This decides no claim.
 #
 # **Accuracy on the corrupted samples at equal clean training loss, {glue:text}`arm_name:s` minus plain.**
 
@@ -228,7 +228,7 @@ figures.learning_curves(curves, "test", "accuracy", profile)
 # %% [markdown]
 # ## Can the deep plain networks be trained?
 #
-# Where the plain arm of a deep network has not learned its clean samples, its settings may be at fault. So
+# Where the {term}`plain` arm of a deep network has not learned its clean samples, its settings may be at fault. So
 # it is trained for longer, at several learning rates, from the first seed. The best settings are those that
 # fit most *clean* training samples; nobody looks at the corrupted ones. The rows at the shared settings stand
 # beside it. One seed a row: this decides no claim.
@@ -255,7 +255,7 @@ Markdown(plain_settings.sentence(tried))
 #   a count of settings is not a count of independent trials.
 # - **A censored time.** A model that never fits half of its corrupted samples counts as if it had at the
 #   last epoch. Where that happens in the plain arm alone, the gap in speed is a lower bound; where it happens
-#   to all of an arm, Student's t says nothing about that arm, and the setting has no part in the verdict.
+#   to all of an arm, Student's t says nothing about that arm, and the setting has no part in the {term}`verdict`.
 # - **Foreign images resemble each other.** A network may tell them from the others at a glance and still has
 #   to learn each label by heart. Random labels are right by chance in one case of as many as there are
 #   classes, before any memorization.
@@ -266,7 +266,7 @@ Markdown(plain_settings.sentence(tried))
 # - We know the paper's claims and not its settings: network details, learning rate, batch size, number of
 #   epochs, seeds and the data sets that foreign images come from are ours.
 # - The images are parts of the data sets, as the parameters say, so that the book builds in minutes. The
-#   `paper` profile takes all four data sets with LeNet, ResNet-18 and DenseNet.
+#   `paper` {term}`profile` takes all four data sets with LeNet, ResNet-18 and DenseNet.
 # - The convolutions of a ResNet or DenseNet have a bias in the plain arm only, and the last convolution of
 #   each residual branch starts smaller than usual in both arms: without BN the sum over the branches
 #   would grow from block to block.

@@ -24,19 +24,20 @@
 # %% [markdown]
 # ## In the paper
 #
-# Claim 2 of {cite:t}`doan2026batch`: with batch normalization (BN) {cite}`ioffe2015batch` the gradient of a
-# corrupted sample is larger than without it, and larger than that of a clean sample. The size of a sample's
-# gradient is its influence: how far a step on this sample alone would move the network.
+# Claim 2 of {cite:t}`doan2026batch`: with {term}`batch normalization` (BN) {cite}`ioffe2015batch` the gradient of a
+# {term}`corrupted sample` is larger than without it, and larger than that of a {term}`clean sample`. The
+# {term}`size of a sample's gradient <per-sample gradient norm>` is its influence: how far a step on this sample
+# alone would move the network.
 #
 # This chapter trains one network of its own, for the last figure. Else it reads the pairs of networks of
-# [chapter 1](01_forced_memorization.ipynb): same seed, same images, same corrupted samples, once with BN (the
-# [bn]{.arm .arm-bn} arm), once without (the [plain]{.arm .arm-plain} arm).
+# [chapter 1](01_forced_memorization.ipynb): same {term}`seed`, same images, same corrupted samples, once with BN (the
+# [bn]{.arm .arm-bn} {term}`arm`), once without (the [plain]{.arm .arm-plain} arm).
 
 # %% [markdown]
 # ## Parameters
 #
-# A setting is a combination of `dataset`, `arch`, `corruption` and `noise_rate`, in this order, that `only`
-# names; a * stands for any. Where all values are those of chapter 1, its records are read.
+# A {term}`setting` is a combination of `dataset`, `arch`, `corruption` and `noise_rate`, in this order, that `only`
+# names; a * stands for any. Where all values are those of chapter 1, its {term}`records <run record>` are read.
 
 # %% tags=["parameters"]
 profile = "quick"  # name of the set of parameters that this run started from
@@ -75,10 +76,11 @@ weight_decay = 0.0  # added to the gradient, times the weight
 # every epoch, for the first {glue:text}`probed:d` samples of each subset, corrupted and clean, or all where there
 # are fewer.
 #
-# **Which gradient.** Under BN this is not one quantity. In *running* mode the statistics are the stored ones,
-# and each sample has a loss of its own. In *batch* mode they are those of a batch, every loss depends on
-# every sample in it, and the gradient is taken through the statistics; only these gradients add up to the
-# gradient of the batch. Everything in this chapter is running mode, except where a caption says otherwise.
+# **Which gradient.** Under BN this is not one quantity. In *running* mode the
+# {term}`statistics are the stored ones <running statistics>`, and each sample has a loss of its own. In *batch*
+# mode they are {term}`those of a batch <batch statistics>`, every loss depends on every sample in it, and the
+# gradient is taken through the statistics; only these gradients add up to the gradient of the batch. Everything in
+# this chapter is running mode, except where a caption says otherwise.
 
 # %%
 from IPython.display import Markdown
@@ -107,9 +109,9 @@ Markdown(influence.measured(trained))
 # %% [markdown]
 # ## How large the gradients are
 #
-# A network that has learned what the classes have in common, and nothing about single samples, gets the
-# corrupted ones wrong: where that is so, their curve lies to the right of the clean ones'. A sample that has
-# been fitted pulls no more, and its curve moves to the left. Before training only the images themselves can set
+# A network that has learned what the classes have in common, and nothing about single samples, gets the corrupted
+# ones wrong: where that is so, their curve lies to the right of the clean ones'. A sample that has been
+# {term}`fitted` pulls no more, and its curve moves to the left. Before training only the images themselves can set
 # the curves of one arm apart.
 
 # %% mystnb={"figure": {"caption": "Share of samples with a gradient norm below each value, at four moments, on a logarithmic axis (running mode). Color: arm. Solid: corrupted samples. Dotted: clean samples. All seeds at the highest share of corrupted samples; a third is a third of the epochs.", "name": "fig-norm-distributions"}, "image": {"alt": "Grid of cumulative distributions, one row for each data set and network, one column for each of four moments of training. Four step curves in each: corrupted and clean samples, with batch normalization and plain."}}
@@ -118,7 +120,7 @@ figures_influence.norm_distributions(influence.distributions(trained), profile)
 # %% [markdown]
 # ## Along training
 #
-# Cliff's delta compares two groups of samples by order alone: the chance that a member of the first has the
+# {term}`Cliff's delta` compares two groups of samples by order alone: the chance that a member of the first has the
 # larger norm, minus the chance that it has the smaller one. It is one where the groups do not overlap, zero
 # where neither is larger, and the same for the norm and for its logarithm. It is computed within one pair of
 # networks, and then averaged over pairs ([notation](../notation.md)).
@@ -196,11 +198,11 @@ table.set_caption(
 # - **A gradient is not a step.** The same norm moves a network with BN and one without to a different effect:
 #   scale the weights before a BN layer by $c$, and no output changes while their gradient is divided by $c$.
 #   Norms of two different networks are compared here because the paper's claim does so.
-# - **Equal epochs are not equal training.** The norm of a sample depends on how far it is fitted. The sum over
+# - **Equal epochs are not {term}`equal training`.** The norm of a sample depends on how far it is fitted. The sum over
 #   training depends on how many epochs there are: with more, the arm that fits its samples late collects
 #   larger norms at the end.
 # - **Epochs are coarse.** The norms are measured between epochs and not at each step.
-# - **Delta has a ceiling.** Near one, its t interval can reach above one; the part above means nothing.
+# - **Delta has a ceiling.** Near one, its t {term}`interval` can reach above one; the part above means nothing.
 # - **Settings are not independent.** Settings of a data set share seeds and with them images and initial
 #   weights, so that several that agree are less evidence than as many independent ones.
 # - **Few seeds**, as in [chapter 1](01_forced_memorization.ipynb).

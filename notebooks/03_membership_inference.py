@@ -24,15 +24,15 @@
 # %% [markdown]
 # ## In the paper
 #
-# Claim 3 of {cite:t}`doan2026batch`: the likelihood-ratio attack (LiRA) {cite}`carlini2022membership`
-# tells members of the training set from non-members better when the network has batch normalization (BN)
-# {cite}`ioffe2015batch`. By the paper the AUC gains at least 3 points with 1 % outliers among the training
-# images, at least 4 with 5 %, and some with none.
+# Claim 3 of {cite:t}`doan2026batch`: the likelihood-ratio attack ({term}`LiRA`) {cite}`carlini2022membership` tells
+# {term}`members <member>` of the training set from non-members better when the network has
+# {term}`batch normalization` (BN) {cite}`ioffe2015batch`. By the paper the {term}`AUC` gains at least 3 points with
+# 1 % {term}`outliers <outlier>` among the training images, at least 4 with 5 %, and some with none.
 #
-# The attack compares one network with many others, the *shadow models*, some trained with the sample in
-# question and some without. If the margin of the sample looks like those of the first kind, it was
-# probably a member. Here outliers are images with a wrong label, as in
-# [](01_forced_memorization.ipynb).
+# The {term}`attack <membership inference>` compares one network with many others, the
+# *{term}`shadow models <shadow model>`*, some trained with the sample in question and some without. If the
+# {term}`margin` of the sample looks like those of the first kind, it was probably a member. Here outliers are
+# images with a wrong label, as in [](01_forced_memorization.ipynb).
 
 # %% [markdown]
 # ## Parameters
@@ -67,9 +67,10 @@ weight_decay = 0.0  # added to the gradient, times the weight
 # %% [markdown]
 # ## Setup
 #
-# From one pool of images each model trains on a random half. Models come in complementary pairs: what one
-# trained on, the other did not. Both arms share the pool, the outliers, the halves, the initial weights
-# and the order of the batches. A wrong label stays with its image for members and non-members alike.
+# From one {term}`pool` of images each model trains on a random half. Models come in
+# {term}`complementary pairs <complementary pair>`: what one trained on, the other did not. Both {term}`arms <arm>`
+# share the pool, the outliers, the halves, the initial weights and the order of the batches. A wrong label stays
+# with its image for members and non-members alike.
 #
 # Every model is attacked in turn. It and its complement then leave the shadow models, so that for every
 # sample as many shadows are left that trained on it (IN) as not (OUT). If the complement stayed, the
@@ -115,15 +116,15 @@ tables.trained(shadows, profile)
 #   its authors has it. A margin that is too low counts as a sign of membership too.
 # - **Global threshold**: $\varphi$ itself, with no shadow model.
 #
-# *Pooled*: one $\sigma$ for all samples, from residuals about each sample's own $\mu$. *Per sample*: each
-# sample's own, for which a few shadows are too few. The claims declare which attack
-# decides them: online, with pooled variance.
+# *{term}`Pooled <pooled variance>`*: one $\sigma$ for all samples, from residuals about each sample's own $\mu$.
+# *Per sample*: each sample's own, for which a few shadows are too few. The claims declare which attack decides
+# them: online, with pooled variance.
 #
-# With `queries` above 1 a network is asked for that many views of the image, always in this order: the image,
-# moved by one pixel left, right, up and down, mirrored. The views' scores are added up, which for log densities
-# takes the margins under all views as one normal vector with a diagonal covariance, as the code of the attack's
-# authors does. This is so for the attacks after the last epoch. Everything that is set against training loss
-# stays with the image as it is.
+# With `queries` above 1 a network is asked for that many {term}`views <view>` of the image, always in this order:
+# the image, moved by one pixel left, right, up and down, mirrored. The views' scores are added up, which for log
+# densities takes the margins under all views as one normal vector with a diagonal covariance, as the code of the
+# attack's authors does. This is so for the attacks after the last epoch. Everything that is set against training
+# loss stays with the image as it is.
 
 # %% [markdown]
 # ## Does the attack itself tell the truth?
@@ -139,7 +140,7 @@ made = calibration.check(n_models, many, pool_size, shift, seed)
 tables.known(made, n_models, many, shift, profile)
 
 # %% [markdown]
-# Brackets hold the 95 % t interval over pairs of attacked models. What is missing to the right answer with few
+# Brackets hold the 95 % t {term}`interval` over pairs of attacked models. What is missing to the right answer with few
 # models is the price of estimating each sample's mean and spread from few shadows; it is highest where the
 # spread is per sample.
 
@@ -152,8 +153,8 @@ tables.known(made, n_models, many, shift, profile)
 tables.attacks(pools, profile)
 
 # %% [markdown]
-# The ROC curves belong to the attack that decides. On log axes the left end shows what an attacker can do who
-# wants few false alarms.
+# The {term}`ROC curves <ROC curve>` belong to the attack that decides. On log axes the left end shows what an
+# attacker can do who wants few false alarms.
 
 # %% mystnb={"figure": {"caption": "ROC curves of the online attack with pooled variance on log axes, mean over attacked models. The left end is the lowest false-positive rate that the non-members of one model resolve. Dotted: guessing.", "name": "fig-membership-roc"}, "image": {"alt": "Line charts on two logarithmic axes, one for each setting: true-positive rate against false-positive rate of the membership attack, for networks with batch normalization and plain ones, with the line of guessing."}}
 figures_attack.roc_curves(pairs, profile)
@@ -176,8 +177,8 @@ figures_live.attack_on_first(attack_data, profile)
 live.embed("one_sample", "fig-one-image", attack_data)
 
 # %% [markdown]
-# By groups of samples: outliers are compared with outliers, clean samples with clean ones. TPR is the share of
-# members found at the given false-positive rate (FPR).
+# By groups of samples: outliers are compared with outliers, {term}`clean samples <clean sample>` with clean ones.
+# {term}`TPR <TPR at FPR>` is the share of members found at the given false-positive rate (FPR).
 
 # %%
 tables.groups(pools, profile)
@@ -215,11 +216,11 @@ tables.training(pools, profile)
 figures_attack.against_loss(pairs, profile)
 
 # %% [markdown]
-# The table matches on clean members alone. How far each arm has fitted its outliers is part of what is asked, and
-# would hide in a loss that counts them. For each model it takes the loss on clean members at which the slower arm
-# ended, and reads the AUC of both arms there. It is read on the line between the two looks around it, against the
-# loss (straight) and against its log. The gaps at the looks before and after show how much hangs on the line: a
-# look is epochs apart from the next, and early in training the AUC moves far between two.
+# The table {term}`matches <matched>` on clean members alone. How far each arm has fitted its outliers is part of
+# what is asked, and would hide in a loss that counts them. For each model it takes the loss on clean members at
+# which the slower arm ended, and reads the AUC of both arms there. It is read on the line between the two looks
+# around it, against the loss (straight) and against its log. The gaps at the looks before and after show how much
+# hangs on the line: a look is epochs apart from the next, and early in training the AUC moves far between two.
 
 # %%
 equal = matched_attack.at_equal_loss(pools, norm)

@@ -24,15 +24,16 @@
 # %% [markdown]
 # ## Why this control
 #
-# [Chapter 3](03_membership_inference.ipynb) attacks networks with batch normalization (BN)
-# {cite}`ioffe2015batch` and plain ones, to test claim 3 of {cite:t}`doan2026batch`. It had to choose: the mode
-# in which a network is queried, the precision of its margins, how many shadow models there are, and how many
-# views of an image the attack sees. The paper's choices are not known to us. If the gap between the arms came and
-# went with one of them, it would say more about the attack than about BN.
+# [Chapter 3](03_membership_inference.ipynb) attacks networks with {term}`batch normalization` (BN)
+# {cite}`ioffe2015batch` and plain ones, to test claim 3 of {cite:t}`doan2026batch`. It had to choose: the mode in
+# which a network is queried, the precision of its {term}`margins <margin>`, how many
+# {term}`shadow models <shadow model>` there are, and how many {term}`views <view>` of an image the attack sees. The
+# paper's choices are not known to us. If the gap between the {term}`arms <arm>` came and went with one of them, it
+# would say more about the attack than about BN.
 #
 # This page trains nothing. It reads the shadow models of chapter 3 and attacks them again, one choice changed at
-# a time. The attack is always the one that decides chapter 3's claims: the likelihood-ratio attack (LiRA)
-# {cite}`carlini2022membership`, online, with pooled variance. What each control asks for stands in
+# a time. The attack is always the one that decides chapter 3's claims: the likelihood-ratio attack ({term}`LiRA`)
+# {cite}`carlini2022membership`, online, with {term}`pooled variance`. What each {term}`control` asks for stands in
 # `src/bn_memorization/declared_attack.py`, which reads no result; pilot runs had been seen when some of its
 # thresholds were set.
 
@@ -70,9 +71,9 @@ weight_decay = 0.0  # added to the gradient, times the weight
 # %% [markdown]
 # ## Setup
 #
-# All margins are of the last epoch. As in chapter 3 the unit is a complementary pair of attacked models, and a gap
-# is the mean over pairs of the AUC in the arm with {glue:text}`arm_name:s` minus that in the plain arm, on the same
-# halves of the pool. Intervals are 95 % t intervals over pairs.
+# All margins are of the last epoch. As in chapter 3 the unit is a {term}`complementary pair` of attacked models,
+# and a gap is the mean over pairs of the {term}`AUC` in the arm with {glue:text}`arm_name:s` minus that in the
+# plain arm, on the same halves of the {term}`pool`. {term}`Intervals <interval>` are 95 % t intervals over pairs.
 
 # %%
 from bn_memorization import experiments, figures, figures_sensitivity, report, runs, sensitivity
@@ -93,10 +94,11 @@ trained(shadows, profile)
 # %% [markdown]
 # ## In which mode a network is queried
 #
-# Chapter 3 queries in evaluation mode: BN uses its stored statistics, and a sample's margin does not depend on what
-# is asked beside it. The code of the attack's authors queries in training mode. There BN uses the statistics of
-# the queries themselves, so the other images of a batch, members or not, move the margin. In a network without
-# batch statistics the two modes are one: this choice touches one arm only.
+# Chapter 3 queries in evaluation mode: BN uses its {term}`stored statistics <running statistics>`, and a sample's
+# margin does not depend on what is asked beside it. The code of the attack's authors queries in training mode.
+# There BN uses the statistics of the queries themselves, so the other images of a batch, {term}`members <member>`
+# or not, move the margin. In a network without {term}`batch statistics` the two modes are one: this choice touches
+# one arm only.
 #
 # The table has both. Queries come in the order of the pool, in equal batches of at most a few hundred images.
 
@@ -167,8 +169,8 @@ figures_sensitivity.against_models(pairs, profile)
 
 # %% [markdown]
 # A curve that still rises at its right end belongs to an attack that more shadow models would make stronger; then
-# the AUCs of this profile are low for both arms. The bars of one curve are not independent: all are made of the same
-# models.
+# the AUCs of this {term}`profile` are low for both arms. The bars of one curve are not independent: all are made of
+# the same models.
 #
 # **The control**: the gap with half of the models, the attacked pair included, but at least six, is above zero.
 # Without the attacked pair fewer than half of the shadows are left. A pair's AUC is again a mean over several sets of

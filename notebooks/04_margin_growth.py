@@ -25,9 +25,9 @@
 # ## In the paper
 #
 # Claim 4 of {cite:t}`doan2026batch` explains memorization by one factor. A gradient step on a
-# sample raises the margin of that same sample; with batch normalization (BN)
+# sample {term}`raises the margin <margin growth>` of that same sample; with {term}`batch normalization` (BN)
 # {cite}`ioffe2015batch` the raise is $(\gamma/\sigma)^2$ times what it is without. The claim is
-# made for fixed batch statistics. This chapter derives it anew, line by line, and measures it on
+# made for fixed {term}`batch statistics`. This chapter derives it anew, line by line, and measures it on
 # real layers and in trained networks. Its second half lets the statistics move, as they do in training. What
 # $\gamma$ itself does is the subject of [the next page](04b_gamma_feedback.ipynb).
 
@@ -35,8 +35,9 @@
 # ## Parameters
 #
 # The trained networks are BN arms of [chapter 1](01_forced_memorization.ipynb), stopped after a third of their
-# training, while they still have to fit their corrupted samples. A setting is a combination of `dataset`,
-# `arch`, `corruption` and `noise_rate`, in this order, that `only` names; a * stands for any.
+# training, while they still have to fit their {term}`corrupted samples <corrupted sample>`. A {term}`setting` is a
+# combination of `dataset`, `arch`, `corruption` and `noise_rate`, in this order, that `only` names; a * stands for
+# any.
 
 # %% tags=["parameters"]
 profile = "quick"  # name of the set of parameters that this run started from
@@ -130,10 +131,10 @@ def lines(derived, assumptions):
 # label. The dimension $d$ and the loss $\ell$ stay symbols, so nothing depends on a chosen size or
 # loss. An assumption stands at the line that first needs it, and holds from there on.
 #
-# With $\mu$ and $\sigma$ fixed, the channel is a straight line from $u$ to $\varphi$, so the growth is exact
-# for a large learning rate too. The ratio enters twice. The gradient carries it back to the weights, so $u$
-# moves $\gamma/\sigma$ times as far. The channel carries it forward, so the margin answers $\gamma/\sigma$ times
-# as strongly. Hence the square, and the sign of $\gamma$ does not matter.
+# With $\mu$ and $\sigma$ fixed, the channel is a straight line from $u$ to $\varphi$, so the growth is exact for a
+# large learning rate too. The {term}`ratio <gamma/sigma>` enters twice. The gradient carries it back to the
+# weights, so $u$ moves $\gamma/\sigma$ times as far. The channel carries it forward, so the margin answers
+# $\gamma/\sigma$ times as strongly. Hence the square, and the sign of $\gamma$ does not matter.
 
 # %% tags=["hide-input"]
 lines(theory.derive_fixed(), theory.ASSUMPTIONS)
@@ -204,14 +205,16 @@ Markdown(
 lines(theory_exact.derive_exact(), theory_exact.ASSUMPTIONS)
 
 # %% [markdown]
-# **What follows.** The factor is $(\gamma/\sigma)^2$ times the *correction* $\lVert c_i \rVert^2 / \lVert x_i
-# \rVert^2$. Without $\varepsilon$, $\overline{z^2} = 1$ and $c_i$ is what a regression of the inputs on $u$ leaves
-# of $x_i$. A variance is not negative, so $z_i^2 \le m - 1$, with equality where the sample stands alone
-# against others that are all equal. There the squares of the $P_{ij}$ sum to zero, and since the $P_{ij}$ sum to zero over
-# $j$, $\lVert c_i \rVert^2 \le \sum_j P_{ij}^2 \cdot \sum_j \lVert x_j - \overline{x} \rVert^2$ goes to zero too: an outlier
-# that makes the statistics by itself gains nothing from its own step, unless its input is nearly zero. For inputs that are random
-# about the regression, $1 - (1 + z_i^2)/m$ is the mean share that is left. It is near one where $m$ is large. But
-# $\overline{x}$ and $\overline{zx}$ stay however large $m$ is: inputs that are not centered lose their mean.
+# **What follows.** The factor is $(\gamma/\sigma)^2$ times the *correction*
+# $\lVert c_i \rVert^2 / \lVert x_i \rVert^2$. Without $\varepsilon$, $\overline{z^2} = 1$ and $c_i$ is what a
+# regression of the inputs on $u$ leaves of $x_i$. A variance is not negative, so $z_i^2 \le m - 1$, with equality
+# where the sample stands alone against others that are all equal. There the squares of the $P_{ij}$ sum to zero,
+# and since the $P_{ij}$ sum to zero over $j$,
+# $\lVert c_i \rVert^2 \le \sum_j P_{ij}^2 \cdot \sum_j \lVert x_j - \overline{x} \rVert^2$ goes to zero too: an
+# {term}`outlier` that makes the statistics by itself gains nothing from its own step, unless its input is nearly
+# zero. For inputs that are random about the regression, $1 - (1 + z_i^2)/m$ is the mean share that is left. It is
+# near one where $m$ is large. But $\overline{x}$ and $\overline{zx}$ stay however large $m$ is: inputs that are not
+# centered lose their mean.
 #
 # **In a convolution** sample $i$ has a term at each position $p$. With $a_p$ the slope of its margin there, $\sum_p
 # a_p c_p$ takes the place of $c_i$ and $\sum_p a_p x_p$ that of $x_i$. With $A = \sum_p a_p$ and $B = \sum_p a_p
@@ -237,8 +240,9 @@ report.readable(finite).format("{:.2g}").set_caption(caption)
 # ## In a trained network
 #
 # The checks above are on random networks of one channel. Now a trained network, sample by sample, first with
-# stored statistics. It has many channels, a convolution has many positions, there are more classes, and a nonlinear
-# network follows. So the derived growth becomes a first-order term. For the weights before one BN layer,
+# {term}`stored statistics <running statistics>`. It has many channels, a convolution has many positions, there are
+# more classes, and a nonlinear network follows. So the derived growth becomes a first-order term. For the weights
+# before one BN layer,
 #
 # $$
 # \Delta\varphi \approx \eta s \sum_c \Big(\frac{\gamma_c}{\sigma_c}\Big)^2 \lVert g_c \rVert^2 ,

@@ -24,21 +24,21 @@
 # %% [markdown]
 # ## In the paper
 #
-# Claim 6 of {cite:t}`doan2026batch` closes a circle: outliers drive $\gamma$ up, and a larger $\gamma$ makes
-# their own margins grow faster, by the factor of [chapter 4](04_margin_growth.ipynb). This page solves the circle for
-# one channel of batch normalization (BN) {cite}`ioffe2015batch`, and measures in trained networks who pulls at
-# $\gamma$, and where to.
+# Claim 6 of {cite:t}`doan2026batch` closes a circle: {term}`outliers <outlier>` drive {term}`γ <gamma>` up, and a
+# larger $\gamma$ makes their own margins grow faster, by the factor of [chapter 4](04_margin_growth.ipynb). This
+# page solves the circle for one channel of {term}`batch normalization` (BN) {cite}`ioffe2015batch`, and measures in
+# trained networks who pulls at $\gamma$, and where to.
 #
-# A control of our own stands beside it. Outliers are samples that are not fitted, and such samples have larger
-# gradients everywhere. That they take more than their share of the gradient of $\gamma$ says something about
-# $\gamma$ only if they take less of that of the other weights.
+# A {term}`control` of our own stands beside it. Outliers are samples that are not {term}`fitted`, and such samples
+# have larger gradients everywhere. That they take more than their share of the gradient of $\gamma$ says something
+# about $\gamma$ only if they take less of that of the other weights.
 
 # %% [markdown]
 # ## Parameters
 #
 # The networks are the BN arms of [chapter 1](01_forced_memorization.ipynb), after a third of their training and at
-# its end. A setting is a combination of `dataset`, `arch`, `corruption` and `noise_rate`, in this order, that `only`
-# names; a * stands for any.
+# its end. A {term}`setting` is a combination of `dataset`, `arch`, `corruption` and `noise_rate`, in this order,
+# that `only` names; a * stands for any.
 
 # %% tags=["parameters"]
 profile = "quick"  # name of the set of parameters that this run started from
@@ -130,10 +130,10 @@ figures_growth.gamma_feedback(solutions, profile)
 # %% [markdown]
 # ## Who pulls at γ in a trained network
 #
-# With $g_{ic} = \partial \ell_i / \partial \gamma_c$ in running mode, the strength of a sample's pull is
-# $\sum_c |g_{ic}|$ over all BN channels, and its net pull toward larger $|\gamma|$ is
-# $-\sum_c g_{ic}\,\mathrm{sign}\,\gamma_c$. The corrupted samples' share of the whole strength stands over their
-# share of the samples: one means that they pull like all others.
+# With $g_{ic} = \partial \ell_i / \partial \gamma_c$ in {term}`running mode <running statistics>`, the strength of
+# a sample's pull is $\sum_c |g_{ic}|$ over all BN channels, and its net pull toward larger $|\gamma|$ is
+# $-\sum_c g_{ic}\,\mathrm{sign}\,\gamma_c$. The {term}`corrupted samples' <corrupted sample>` share of the whole
+# strength stands over their share of the samples: one means that they pull like all others.
 
 # %%
 rows = []

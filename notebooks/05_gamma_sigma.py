@@ -24,20 +24,21 @@
 # %% [markdown]
 # ## In the paper
 #
-# Claim 5 of {cite:t}`doan2026batch`: in networks trained with batch normalization (BN)
-# {cite}`ioffe2015batch`, $\gamma/\sigma$ is above one in most channels. It matters because a gradient step
-# raises a sample's own margin by $(\gamma/\sigma)^2$ times what it would be without BN
+# Claim 5 of {cite:t}`doan2026batch`: in networks trained with {term}`batch normalization` (BN)
+# {cite}`ioffe2015batch`, {term}`γ/σ <gamma/sigma>` is above one in most channels. It matters because a gradient step
+# {term}`raises a sample's own margin <margin growth>` by $(\gamma/\sigma)^2$ times what it would be without BN
 # ([chapter 4](04_margin_growth.ipynb)): above one BN speeds fitting up, below one it slows it down.
 #
-# This chapter trains one network to take apart. Else it reads $\gamma$ and $\sigma$ of every BN channel from
-# the networks of [chapter 1](01_forced_memorization.ipynb), after every epoch. The sign of $\gamma$ does not matter, so the
-# ratio is $|\gamma|/\sigma$; $\sigma = \sqrt{v + \varepsilon}$ is the running one, as in evaluation.
+# This chapter trains one network to take apart. Else it reads {term}`γ <gamma>` and {term}`σ <sigma>` of every BN
+# channel from the networks of [chapter 1](01_forced_memorization.ipynb), after every epoch. The sign of $\gamma$
+# does not matter, so the ratio is $|\gamma|/\sigma$; $\sigma = \sqrt{v + \varepsilon}$ is the running one, as in
+# evaluation.
 
 # %% [markdown]
 # ## Parameters
 #
-# As in [chapter 1](01_forced_memorization.ipynb); equal values mean the same trained networks. A setting is a
-# combination of `dataset`, `arch`, `corruption` and `noise_rate`, in this order, that `only` names; a * stands
+# As in [chapter 1](01_forced_memorization.ipynb); equal values mean the same trained networks. A {term}`setting` is
+# a combination of `dataset`, `arch`, `corruption` and `noise_rate`, in this order, that `only` names; a * stands
 # for any.
 
 # %% tags=["parameters"]
@@ -144,9 +145,10 @@ report.readable(starts).format(precision=2)
 # %% [markdown]
 # ## Running and batch sigma
 #
-# Evaluation divides by the running $\sigma$, training by that of each batch. If the two differed much, the
-# ratio that drives training would not be the one measured above. Here one network is made again, and its
-# $\sigma$ is also measured on batches of its own training images.
+# Evaluation divides by the {term}`running <running statistics>` $\sigma$, training by
+# {term}`that of each batch <batch statistics>`. If the two differed much, the ratio that drives training would not
+# be the one measured above. Here one network is made again, and its $\sigma$ is also measured on batches of its own
+# training images.
 
 # %%
 model, sample = runs.trained_model(trained[0].config)
@@ -208,10 +210,10 @@ report.readable(kept.assign(profile=profile)).format(digits)
 #   table before and after training says how much of the share was there from the start.
 # - **Most channels are in few layers.** The share over all channels follows the widest layers. The table by
 #   layer shows what the others do.
-# - **Channels are not independent.** The interval is over trained networks, each with one share; it is cut
+# - **Channels are not independent.** The {term}`interval` is over trained networks, each with one share; it is cut
 #   at 0 and 1.
-# - **Settings are not independent.** Settings of a data set share seeds and with them images and initial
-#   weights, so that several that agree are less evidence than as many independent ones.
+# - **Settings are not independent.** Settings of a data set share {term}`seeds <seed>` and with them images and
+#   initial weights, so that several that agree are less evidence than as many independent ones.
 # - **A ratio above one is not memorization.** The factor of chapter 4 compares one step of two networks with
 #   the same readout; it does not say where training ends.
 

@@ -24,19 +24,19 @@
 # %% [markdown]
 # ## In the paper
 #
-# Claim 7 of {cite:t}`doan2026batch`: a penalty on $\gamma/\sigma$ during training lowers the memorization of
-# corrupted samples markedly, at no more than a small loss of test accuracy. Here *markedly* is read as at
-# least ten points of accuracy on the corrupted samples, and *small* as at most one point of test accuracy.
-# Both stand in `claims.py`, which reads no result; pilot runs of this penalty on MNIST had been seen when they
-# were set.
+# Claim 7 of {cite:t}`doan2026batch`: a {term}`penalty` on {term}`γ/σ <gamma/sigma>` during training lowers the
+# {term}`memorization` of {term}`corrupted samples <corrupted sample>` markedly, at no more than a small loss of
+# test accuracy. Here *markedly* is read as at least ten points of accuracy on the corrupted samples, and *small* as
+# at most one point of test accuracy. Both stand in `claims.py`, which reads no result; pilot runs of this penalty
+# on MNIST had been seen when they were set.
 #
-# This chapter trains networks with batch normalization (BN) {cite}`ioffe2015batch` on partly corrupted
+# This chapter trains networks with {term}`batch normalization` (BN) {cite}`ioffe2015batch` on partly corrupted
 # images: without a remedy, with penalties of three forms, and with three remedies that need no penalty.
 
 # %% [markdown]
 # ## Parameters
 #
-# A setting is a combination of `dataset`, `arch`, `corruption` and `noise_rate`, in this order, that `only`
+# A {term}`setting` is a combination of `dataset`, `arch`, `corruption` and `noise_rate`, in this order, that `only`
 # names; a * stands for any. In each, every form of the penalty is trained with every weight and target; the
 # square has no target.
 
@@ -109,13 +109,13 @@ report.trained(trained, profile)
 #
 # A good remedy moves a network down, and not to the left. Every remedy is one path through its settings, from
 # weak to strong. The thin line is the network without a remedy on its way through the epochs: each of its
-# points is where early stopping could have left it.
+# points is where {term}`early stopping` could have left it.
 
 # %% mystnb={"figure": {"caption": "Accuracy on corrupted samples against test accuracy after the last epoch. A marker is the mean over seeds of one setting, with 95 % t intervals; a path joins the settings of a method, from weak to strong. Star: no remedy; thin line: its way through the epochs, the first of which may lie outside.", "name": "fig-penalty-tradeoff"}, "image": {"alt": "Accuracy on corrupted samples against test accuracy: a star for the network without a remedy with a thin line for its way through the epochs, and a path of markers with error bars for each form of the penalty, for weight decay and for a lower learning rate."}}
 figures_regularize.tradeoff(tradeoff.points(outcomes), tradeoff.path(without), profile)
 
 # %% [markdown]
-# **Every setting that was trained**, mean over seeds after the last epoch.
+# **Every setting that was trained**, mean over {term}`seeds <seed>` after the last epoch.
 
 # %%
 report.readable(tables.means(outcomes).assign(profile=profile))
@@ -123,9 +123,9 @@ report.readable(tables.means(outcomes).assign(profile=profile))
 # %% [markdown]
 # ## Choosing a setting without looking
 #
-# The best of many settings looks good by chance too. So the setting that is judged on a seed is chosen on the
-# other seeds: among the settings that cost at most one point of test accuracy there, on average, the one that
-# leaves the fewest corrupted samples fitted. If none costs so little, the cheapest is taken. Different seeds may
+# The best of many settings looks good by chance too. So the setting that is judged on a seed is chosen on the other
+# seeds: among the settings that cost at most one point of test accuracy there, on average, the one that leaves the
+# fewest corrupted samples {term}`fitted`. If none costs so little, the cheapest is taken. Different seeds may
 # choose different settings. Weight decay and learning rate are chosen by the same rule.
 
 # %%
@@ -166,9 +166,10 @@ remedies = pd.concat([penalty, *rivals])
 report.readable(tables.comparison(remedies).assign(profile=profile))
 
 # %% [markdown]
-# Early stopping does nothing but fit less, so what the penalty gains beyond it need not come from fitting less.
-# The comparison is coarse: early stopping ends after whole epochs, and where it never reaches the test accuracy
-# it is compared at its best epoch, at another accuracy. Differences are paired by seed, with 95 % t intervals.
+# Early stopping does nothing but fit less, so what the penalty gains beyond it need not come from fitting less. The
+# comparison is coarse: early stopping ends after whole epochs, and where it never reaches the test accuracy it is
+# compared at its best epoch, at another accuracy. Differences are {term}`paired by seed <paired gap>`, with 95 % t
+# {term}`intervals <interval>`.
 
 # %% tags=["remove-input"]
 Markdown(f"{tables.beyond(penalty, early)} Profile: {profile}.")
@@ -239,7 +240,7 @@ Markdown(fading.sentence(watched, profile))
 # - **The choice looks at test images.** Seeds differ in training images, flips and initial weights; the test
 #   images are the same for all.
 # - **Few seeds.** The interval covers seeds, not networks, data sets or schedules.
-# - **Memorization is measured on corrupted samples alone.** What the penalty does to membership inference is
+# - **Memorization is measured on corrupted samples alone.** What the penalty does to {term}`membership inference` is
 #   not measured here.
 
 # %% [markdown]
@@ -254,7 +255,7 @@ Markdown(fading.sentence(watched, profile))
 # %% [markdown]
 # ## Try it
 #
-# - `penalty_form=log penalty_weight=1 penalty_target=0.1,0.25,0.5,1,2`: $\gamma/\sigma$ as a dose.
+# - `penalty_form=log penalty_weight=1 penalty_target=0.1,0.25,0.5,1,2`: $\gamma/\sigma$ as a {term}`dose`.
 # - `dataset=fashion_mnist`, `noise_rate=0.01` or `corruption=ood`: the default cost each.
 # - `dataset=cifar10 arch=resnet8`: a ResNet-8 on small color images, several times the default cost.
 # - `rival_weight_decay=0.001,0.01,0.1`: is weight decay enough? Two more runs a seed.

@@ -24,21 +24,22 @@
 # %% [markdown]
 # ## Why this control
 #
-# Multiply the weights before a layer of batch normalization (BN) {cite}`ioffe2015batch` by $c$. Then $\sigma$ is
-# $c$ times what it was, $\gamma/\sigma$ is divided by $c$, and no output changes. So claim 5 of
-# {cite:t}`doan2026batch`, that $\gamma/\sigma$ is above one ([chapter 5](05_gamma_sigma.ipynb)), is in part a claim
-# on the size of weights. And a penalty on $\gamma/\sigma$, claim 7 ([chapter 6](06_regularization.ipynb)), can be
-# met by letting those weights grow, which slows their learning down as a lower learning rate would.
+# Multiply the weights before a layer of {term}`batch normalization` (BN) {cite}`ioffe2015batch` by $c$. Then
+# $\sigma$ is $c$ times what it was, $\gamma/\sigma$ is divided by $c$, and no output changes. So claim 5 of
+# {cite:t}`doan2026batch`, that {term}`γ/σ <gamma/sigma>` is above one ([chapter 5](05_gamma_sigma.ipynb)), is in
+# part a claim on the size of weights. And a {term}`penalty` on $\gamma/\sigma$, claim 7
+# ([chapter 6](06_regularization.ipynb)), can be met by letting those weights grow, which slows their learning down
+# as a lower learning rate would.
 #
-# This page gives the form of the ratio that no such rescaling moves, and repeats both chapters with it. What
-# is judged stands with its threshold in `declared_mechanism.py`, which reads no result; pilot runs had been seen
-# when some of it was set.
+# This page gives the {term}`form of the ratio <invariant ratio>` that no such rescaling moves, and repeats both
+# chapters with it. What is judged stands with its threshold in `declared_mechanism.py`, which reads no result;
+# pilot runs had been seen when some of it was set.
 
 # %% [markdown]
 # ## Parameters
 #
 # The first rows are those of [chapter 1](01_forced_memorization.ipynb), and equal values mean the same trained
-# networks. A setting is a combination of `dataset`, `arch`, `corruption` and `noise_rate`, in this order, that
+# networks. A {term}`setting` is a combination of `dataset`, `arch`, `corruption` and `noise_rate`, in this order, that
 # `only` names; a * stands for any. The penalty is trained in the settings that `penalty_only` names, with values
 # of [chapter 6](06_regularization.ipynb): at the default not its whole grid, but one setting of each of two forms,
 # picked after the results of chapter 6 were known.
@@ -75,9 +76,9 @@ penalty_epochs = 10  # in place of epochs
 # %% [markdown]
 # ## Setup
 #
-# The first networks are those of chapters 1 and 5, read again. Those of the penalty are trained twice: with
-# weights free, which are runs of chapter 6, and with weights held. Held means that after every step the
-# weights before each BN channel are scaled back to the length that they started with.
+# The first networks are those of chapters 1 and 5, read again. Those of the penalty are trained twice: with weights
+# free, which are runs of chapter 6, and with weights held. {term}`Held <held weights>` means that after every step
+# the weights before each BN channel are scaled back to the length that they started with.
 
 # %%
 import torch
@@ -125,7 +126,7 @@ report.trained([*trained, *penalized], profile)
 # As $\sigma / \lVert w \rVert$ is the spread of the inputs along the direction of $w$, $\rho$ is what
 # $\gamma/\sigma$ would be with weights of length one. In the symbols of [chapter 4](04_margin_growth.ipynb), with
 # $\varepsilon$ left aside, chapter 4's growth of a sample's own margin in one step, at fixed statistics, falls into
-# two factors. One is $\rho^2$, which belongs to the function. The other is the *effective learning rate*
+# two factors. One is $\rho^2$, which belongs to the function. The other is the *{term}`effective learning rate`*
 # $\eta / \lVert w \rVert^2$, known for weights whose length no output shows {cite}`vanlaarhoven2017l2`: to the
 # direction $w / \lVert w \rVert$, which is all that the outputs see, a step of rate $\eta$ is one of this rate.
 # Each line is checked by sympy when this page is built, those on the mean and on $\sigma$ for a batch of three
@@ -240,10 +241,10 @@ ends = reparametrized.reached(penalized)
 report.readable(ends.assign(profile=profile)).format(precision=2, na_rep="")
 
 # %% [markdown]
-# **What is left of the gain.** Form, weight and target are chosen on the other seeds by the rule of chapter 6, on
-# each side for itself, but only among the settings of the table above, where chapter 6 chooses from its whole grid.
-# So this gain is not that of chapter 6 with weights held. Gain and cost are against the runs without a penalty of
-# the same side.
+# **What is left of the gain.** Form, weight and target are chosen on the other {term}`seeds <seed>` by the rule of
+# chapter 6, on each side for itself, but only among the settings of the table above, where chapter 6 chooses from
+# its whole grid. So this gain is not that of chapter 6 with weights held. Gain and cost are against the runs
+# without a penalty of the same side.
 
 # %%
 chosen = {
@@ -261,10 +262,11 @@ figures.forest([gain, cost], [100, 100], ["corrupted (points)", "test (points)"]
 reparametrized.table([gain, cost], profile)
 
 # %% [markdown]
-# **The same penalty on both sides.** No gain can be larger than what is memorized without a penalty, and the two
-# sides need not memorize equally much without one. Then their gains differ whatever growing weights do, so the
-# difference of gains is not judged. *Share removed* is the gain over the same side's accuracy on corrupted samples
-# without a penalty. Where it is near one on both sides, it does not tell them apart.
+# **The same penalty on both sides.** No gain can be larger than what is {term}`memorized <memorization>` without a
+# penalty, and the two sides need not memorize equally much without one. Then their gains differ whatever growing
+# weights do, so the difference of gains is not judged. *Share removed* is the gain over the same side's accuracy on
+# {term}`corrupted samples <corrupted sample>` without a penalty. Where it is near one on both sides, it does not
+# tell them apart.
 
 # %%
 gap = reparametrized.apart(outcomes)

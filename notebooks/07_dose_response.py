@@ -24,10 +24,11 @@
 # %% [markdown]
 # ## Why this control
 #
-# Claim 4 of {cite:t}`doan2026batch` is causal: batch normalization (BN) {cite}`ioffe2015batch` multiplies the
-# margin growth of a step by $(\gamma/\sigma)^2$, and so makes a network memorize. Networks with BN and without
-# cannot show it, because they differ in more than $\gamma/\sigma$. So this chapter intervenes. It sets
-# $\gamma/\sigma$ to chosen values, the *doses*, changes nothing else on purpose, and measures the response.
+# Claim 4 of {cite:t}`doan2026batch` is causal: {term}`batch normalization` (BN) {cite}`ioffe2015batch` multiplies
+# the {term}`margin growth` of a step by $(\gamma/\sigma)^2$, and so makes a network
+# {term}`memorize <memorization>`. Networks with BN and without cannot show it, because they differ in more than
+# $\gamma/\sigma$. So this chapter intervenes. It sets {term}`γ/σ <gamma/sigma>` to chosen values, the
+# *{term}`doses <dose>`*, changes nothing else on purpose, and measures the response.
 #
 # If a step grows with the square, twice the ratio needs a quarter of the steps. So with
 #
@@ -35,11 +36,11 @@
 # \text{speed} \propto (\gamma/\sigma)^{\kappa}
 # $$ (dose-response)
 #
-# the mechanism predicts $\kappa = 2$; no effect is $\kappa = 0$. Four controls decide: whether $\kappa$ is
-# above 0, whether it is above 1 (steeper than proportional, as a square would be), whether it is larger for
-# corrupted samples than for clean ones, and whether membership inference is stronger at the highest dose than at
-# the lowest. They stand in `declared_mechanism.py`, which reads no result; pilot runs had been seen when they
-# were set.
+# the mechanism predicts $\kappa = 2$; no effect is $\kappa = 0$. Four {term}`controls <control>` decide: whether
+# $\kappa$ is above 0, whether it is above 1 (steeper than proportional, as a square would be), whether it is larger
+# for {term}`corrupted samples <corrupted sample>` than for {term}`clean <clean sample>` ones, and whether
+# {term}`membership inference` is stronger at the highest dose than at the lowest. They stand in
+# `declared_mechanism.py`, which reads no result; pilot runs had been seen when they were set.
 
 # %% [markdown]
 # ## Parameters
@@ -75,16 +76,17 @@ weight_decay = 0.0  # added to the gradient, times the weight
 # %% [markdown]
 # ## Setup
 #
-# The dose is set by the logarithmic penalty of [chapter 6](06_regularization.ipynb), which pulls
+# The dose is set by the logarithmic {term}`penalty` of [chapter 6](06_regularization.ipynb), which pulls
 # $|\gamma|/\sigma$ of every channel to one target from both sides. The target is seldom met exactly, so the
-# ratio that is *achieved* is measured: the geometric mean over channels, layers and epochs.
+# ratio that is *{term}`achieved <achieved ratio>`* is measured: the geometric mean over channels, layers and epochs.
 #
 # The penalty has three ways to its target. It can move $\gamma$. It can scale the weights $w$ before BN, and
 # $\sigma$ with them: that changes no output, but a step then turns those weights $1/\lVert w\rVert^2$ times as
-# much, so it acts as another learning rate. Or it can turn the weights toward directions in which their input
-# varies more, or less. So every dose is run twice, with weights free, and with weights *held*, which closes the
-# second way. Held are the weights before BN: those of each channel keep the norm that they start with. The last
-# layer, $\gamma$ and $\beta$ are not held. The runs with weights held decide.
+# much, so it acts as {term}`another learning rate <effective learning rate>`. Or it can turn the weights toward
+# directions in which their input varies more, or less. So every dose is run twice, with weights free, and with
+# weights *{term}`held <held weights>`*, which closes the second way. Held are the weights before BN: those of each
+# channel keep the norm that they start with. The last layer, $\gamma$ and $\beta$ are not held. The runs with
+# weights held decide.
 
 # %%
 from IPython.display import Markdown, display
@@ -117,7 +119,7 @@ report.trained(trained, profile)
 # %% [markdown]
 # ## The response
 #
-# *Speed* is one over the epochs until a quarter of the corrupted samples is fitted, between epochs on a
+# *Speed* is one over the epochs until a quarter of the corrupted samples is {term}`fitted`, between epochs on a
 # straight line. A quarter is early in the fit and above what chance gives. Of clean samples the time is taken
 # where nine tenths of them are fitted.
 
@@ -130,10 +132,10 @@ figures_dose.response(outcomes, lr, profile)
 # %% [markdown]
 # ## The exponent
 #
-# In each seed the log of the speed is regressed on the log of the achieved ratio, over doses. The slope is that
-# seed's exponent $\kappa$ of {eq}`dose-response`, and the interval is Student's t over seeds. Three controls
-# are read from it, with all layers set and weights held: is there any response (above zero), is it steeper than
-# proportional (above one; a square has two), and is it larger for corrupted samples than for clean ones. The
+# In each {term}`seed` the log of the speed is regressed on the log of the achieved ratio, over doses. The slope is
+# that seed's exponent $\kappa$ of {eq}`dose-response`, and the {term}`interval` is Student's t over seeds. Three
+# controls are read from it, with all layers set and weights held: is there any response (above zero), is it steeper
+# than proportional (above one; a square has two), and is it larger for corrupted samples than for clean ones. The
 # last is compared over the same doses within each seed.
 
 # %%
@@ -157,9 +159,9 @@ display(report.readable(dose_levels.table(readings).assign(profile=profile)))
 Markdown(f"{dose_levels.sentence(readings)} Profile: {profile}.")
 
 # %% [markdown]
-# **Every response.** The squared gradient norm of a sample is what the mechanism works by: the growth of a
-# margin in a step on its own sample goes with it. It is the mean over the first quarter of training. It also
-# depends on how far a sample is fitted by then.
+# **Every response.** The squared {term}`gradient norm of a sample <per-sample gradient norm>` is what the mechanism
+# works by: the growth of a margin in a step on its own sample goes with it. It is the mean over the first quarter
+# of training. It also depends on how far a sample is fitted by then.
 
 # %%
 report.readable(dose_tables.responses(outcomes).assign(profile=profile))
@@ -211,13 +213,13 @@ Markdown(f"{dose_sentences.met_in_layers(outcomes, numbers)} Profile: {profile}.
 # %% [markdown]
 # ## Membership inference against the dose
 #
-# At each of `attack_dose` shadow models are trained with weights held and attacked
-# ([chapter 3](03_membership_inference.ipynb)). The control is the AUC at the highest dose minus that at the
+# At each of `attack_dose` {term}`shadow models <shadow model>` are trained with weights held and attacked
+# ([chapter 3](03_membership_inference.ipynb)). The control is the {term}`AUC` at the highest dose minus that at the
 # lowest, after equal epochs. The dose here is the value set: what shadow models achieve is not measured. The unit
-# is a complementary pair of attacked models. The two depend on each other, so their AUCs are averaged before doses
-# are compared; and all attacked models share their images, outliers and shadow models. At equal epochs doses also
-# differ in how far they have trained, so the gap is read again where both have the same loss on clean members,
-# which decides nothing.
+# is a {term}`complementary pair` of attacked models. The two depend on each other, so their AUCs are averaged
+# before doses are compared; and all attacked models share their images, {term}`outliers <outlier>` and shadow
+# models. At equal epochs doses also differ in how far they have trained, so the gap is read again where both have
+# the {term}`same loss <equal training>` on clean {term}`members <member>`, which decides nothing.
 
 # %% mystnb={"figure": {"caption": "AUC of the likelihood-ratio attack against the value that $\\gamma/\\sigma$ of all layers is set to, weights held, after equal epochs. Thin lines: pairs of attacked models; bars: mean and 95 % t interval over pairs. Dashed: guessing.", "name": "fig-dose-attack"}, "image": {"alt": "A chart of the AUC of membership inference against the dose of gamma over sigma, thin lines for pairs of models and a thick line with error bars for their mean, with a dashed line at one half."}}
 by_dose = dose_attack.pools_by_dose(shadows)

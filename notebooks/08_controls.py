@@ -24,24 +24,25 @@
 # %% [markdown]
 # ## Why this control
 #
-# {cite:t}`doan2026batch` compare networks with batch normalization (BN) {cite}`ioffe2015batch` and without. BN
-# also speeds up training, on clean samples too. After equal epochs a plain network may just be earlier on the
-# same path, and any gap between the two is then a gap in training. This chapter asks two things of the gaps in
-# [memorization](01_forced_memorization.ipynb), [gradient norms](02_gradient_norms.ipynb) and
-# [membership inference](03_membership_inference.ipynb):
+# {cite:t}`doan2026batch` compare networks with {term}`batch normalization` (BN) {cite}`ioffe2015batch` and without.
+# BN also speeds up training, on {term}`clean samples <clean sample>` too. After equal epochs a {term}`plain`
+# network may just be earlier on the same path, and any gap between the two is then a gap in training. This chapter
+# asks two things of the gaps in [memorization](01_forced_memorization.ipynb),
+# [gradient norms](02_gradient_norms.ipynb) and [membership inference](03_membership_inference.ipynb):
 #
-# - **What is left where both arms have trained equally far?** Equally far is read in four ways: a learning rate
-#   tuned for each arm, the same loss on clean training images, the same test accuracy, and a run so long that
-#   both arms have fitted their training images.
-# - **Which part of BN does it?** Group norm {cite}`wu2018group` and layer norm {cite}`ba2016layer` normalize
-#   without a batch; a scale and shift alone normalizes nothing; BN with $\gamma$ fixed learns no scale; BN with
-#   its statistics as constants passes no gradient through them.
+# - **What is left where both {term}`arms <arm>` have {term}`trained equally far <equal training>`?** Equally far is
+#   read in four ways: a learning rate tuned for each arm, the same loss on clean training images, the same test
+#   accuracy, and a run so long that both arms have fitted their training images.
+# - **Which part of BN does it?** {term}`Group norm` {cite}`wu2018group` and {term}`layer norm` {cite}`ba2016layer`
+#   normalize without a batch; a scale and shift alone normalizes nothing; BN with $\gamma$ fixed learns no scale;
+#   BN with its statistics as constants passes no gradient through them.
 
 # %% [markdown]
 # ## Parameters
 #
-# A setting is a combination of `dataset`, `arch` and `noise_rate`. The shadow models of the parameters from
-# `pool_dataset` to `outlier_rate` are the LeNets of [chapter 3](03_membership_inference.ipynb).
+# A {term}`setting` is a combination of `dataset`, `arch` and `noise_rate`. The {term}`shadow models <shadow model>`
+# of the parameters from `pool_dataset` to `outlier_rate` are the LeNets of
+# [chapter 3](03_membership_inference.ipynb).
 
 # %% tags=["parameters"]
 profile = "quick"  # name of the set of parameters that this run started from
@@ -117,10 +118,10 @@ report.trained(trained, profile)
 # %% [markdown]
 # ## A learning rate for each arm
 #
-# Both arms get the same number of runs to find a rate. The rate that is judged on a seed is chosen on the other
-# seeds: the one with the highest test accuracy after the last epoch there, on average. The rule looks at no
-# corrupted sample. The table holds a second rule, the lowest clean loss, beside it. The spread is the standard
-# deviation over seeds of the accuracy on test: rates that differ by less are not told apart.
+# Both arms get the same number of runs to find a rate. The rate that is judged on a {term}`seed` is chosen on the
+# other seeds: the one with the highest test accuracy after the last epoch there, on average. The rule looks at no
+# {term}`corrupted sample`. The table holds a second rule, the lowest clean loss, beside it. The spread is the
+# standard deviation over seeds of the accuracy on test: rates that differ by less are not told apart.
 
 # %%
 rates = tuning.rates([*short, *other_rates])
@@ -143,13 +144,14 @@ Markdown(f"{tables.at_edge(rates)} Profile: {profile}.")
 # - **Equal test accuracy**: the first time that each arm's test accuracy was up to the lower of their two best.
 # - **Long run**: the last epoch of the long run.
 #
-# The accuracy and the loss on corrupted samples are read at that moment. Gradient norms (running mode) are taken
-# as each sample's mean over training up to it, and compared by Cliff's delta within a pair; a mean, so that an
-# arm does not gain by taking longer. Clean samples are compared in the same way, for what BN does to any sample's
-# gradient: a gap that they have too is none of memorization.
+# The accuracy and the loss on corrupted samples are read at that moment.
+# {term}`Gradient norms <per-sample gradient norm>` ({term}`running mode <running statistics>`) are taken as each
+# sample's mean over training up to it, and compared by {term}`Cliff's delta` within a pair; a mean, so that an arm
+# does not gain by taking longer. Clean samples are compared in the same way, for what BN does to any sample's
+# gradient: a gap that they have too is none of {term}`memorization`.
 #
-# The attack is LiRA (online, pooled variance) on the small pools, whose unit is a complementary pair of models; it
-# was not run at other rates.
+# The attack is {term}`LiRA` (online, {term}`pooled variance`) on the small {term}`pools <pool>`, whose unit is a
+# {term}`complementary pair` of models; it was not run at other rates.
 
 # %%
 tuned = tuning.tuned([*short, *other_rates])
@@ -163,8 +165,9 @@ shares = controls.shares_left(controls.joined(values, of_small))
 figures_controls.matchings(shares, profile)
 
 # %% [markdown]
-# The share is the gap under a matching over the gap at equal epochs, both paired by unit, with Fieller's interval.
-# Where the gap at equal epochs is not itself clear of zero a share has no meaning, and none is given.
+# The share is the gap under a matching over the gap at equal epochs, both {term}`paired by unit <paired gap>`, with
+# Fieller's {term}`interval`. Where the gap at equal epochs is not itself clear of zero a share has no meaning, and
+# none is given.
 
 # %%
 tables.left(shares, profile)
@@ -173,16 +176,17 @@ tables.left(shares, profile)
 Markdown(f"{tables.clear(shares)} {tables.how_far(long)} Profile: {profile}.")
 
 # %% [markdown]
-# Where both arms have fitted nearly all corrupted samples, a gap in how many they fit cannot be there: then the
-# arms differ in when, and no longer in whether. There the long run has no verdict.
+# Where both arms have {term}`fitted` nearly all corrupted samples, a gap in how many they fit cannot be there: then
+# the arms differ in when, and no longer in whether. There the long run has no {term}`verdict`.
 
 # %% [markdown]
 # ## Membership inference, in chapter 3's own setting
 #
-# The claims about membership inference name shares of outliers. Here are the shadow models that decide them in
-# [chapter 3](03_membership_inference.ipynb), read after equal epochs, at equal loss on clean members and at equal
-# test accuracy. They were attacked at some epochs only. Where BN passes the plain network's loss between two looks,
-# the line between them is read; the rows of the looks before and after say how much hangs on it.
+# The claims about {term}`membership inference` name shares of {term}`outliers <outlier>`. Here are the shadow
+# models that decide them in [chapter 3](03_membership_inference.ipynb), read after equal epochs, at equal loss on
+# clean {term}`members <member>` and at equal test accuracy. They were attacked at some epochs only. Where BN passes
+# the plain network's loss between two looks, the line between them is read; the rows of the looks before and after
+# say how much hangs on it.
 
 # %%
 claimed = mia.pools(shadows)
@@ -192,9 +196,9 @@ tables.left(controls.shares_left(of_claims), profile)
 # %% [markdown]
 # ## Which part of BN
 #
-# All norms share images, flips, initial weights, order of batches and learning rate. $\gamma/\sigma$ is the median
-# over channels of $|\gamma|/\sigma$ at the end. The AUC is of other networks than the columns beside it: those of
-# the small pools, after as many epochs, with `pool_batch_size` images a step.
+# All norms share images, flips, initial weights, order of batches and learning rate. {term}`γ/σ <gamma/sigma>` is
+# the median over channels of $|\gamma|/\sigma$ at the end. The {term}`AUC` is of other networks than the columns
+# beside it: those of the small pools, after as many epochs, with `pool_batch_size` images a step.
 
 # %%
 side_by_side = [*short, *other_norms]
@@ -208,11 +212,12 @@ figures_controls.norm_gaps(standings, profile)
 tables.norm_gaps(standings, profile)
 
 # %% [markdown]
-# BN with its statistics as constants is a network that gradient descent does not handle: a step may move weights
-# in a direction that the normalization then undoes, so that they grow and the loss does not fall
+# BN with its statistics as constants is a network that gradient descent does not handle: a step may move weights in
+# a direction that the normalization then undoes, so that they grow and the loss does not fall
 # {cite}`ioffe2015batch`. Where it has not learned the clean samples it says nothing about memorization. So a
-# control has no verdict, and the figure and the table no gap, where the mean clean accuracy of one of its two norms
-# is below 90 %. This bound was set after a pilot run in which that network had not learned the clean samples.
+# {term}`control` has no verdict, and the figure and the table no gap, where the mean clean accuracy of one of its
+# two norms is below 90 %. This bound was set after a pilot run in which that network had not learned the clean
+# samples.
 
 # %% [markdown]
 # ## The size of the batches

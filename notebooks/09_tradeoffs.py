@@ -24,21 +24,21 @@
 # %% [markdown]
 # ## Why this control
 #
-# {cite:t}`doan2026batch` say that batch normalization (BN) {cite}`ioffe2015batch` gives more away to a
-# membership attack, and that a penalty on $\gamma/\sigma$ cuts memorization. Whoever trains a network has
-# other choices as well: another norm, weight decay, stopping early, or training with a guarantee of privacy.
-# A remedy is of use only if nothing simpler gives away less at the same test accuracy. So this chapter puts all
-# of them into one picture.
+# {cite:t}`doan2026batch` say that {term}`batch normalization` (BN) {cite}`ioffe2015batch` gives more away to a
+# {term}`membership attack <membership inference>`, and that a {term}`penalty` on {term}`γ/σ <gamma/sigma>` cuts
+# {term}`memorization`. Whoever trains a network has other choices as well: another norm, weight decay, stopping
+# early, or training with a guarantee of privacy. A remedy is of use only if nothing simpler gives away less at the
+# same test accuracy. So this chapter puts all of them into one picture.
 #
 # Four statements are tested: what the penalty takes from the attack, what that costs, whether BN gives away more
-# than group norm, and what the attack is left with under differential privacy. They stand in
+# than group norm, and what the attack is left with under {term}`differential privacy`. They stand in
 # `declared_attack.py`, which reads no result; pilot runs had been seen when some of them were set.
 
 # %% [markdown]
 # ## Parameters
 #
-# Every network is trained from the same pool. Those with BN and the plain ones are the shadow models of
-# [chapter 3](03_membership_inference.ipynb) where the sizes agree.
+# Every network is trained from the same {term}`pool`. Those with BN and the plain ones are the
+# {term}`shadow models <shadow model>` of [chapter 3](03_membership_inference.ipynb) where the sizes agree.
 
 # %% tags=["parameters"]
 profile = "quick"  # name of the set of parameters that this run started from
@@ -73,7 +73,8 @@ weight_decay = 0.0  # of all runs but its rivals
 # ## Setup
 #
 # Each kind of network has the same pool, wrong labels, halves and initial weights, model by model. The attack is
-# the one that decides chapter 3's claims: LiRA {cite}`carlini2022membership`, online, with pooled variance.
+# the one that decides chapter 3's claims: {term}`LiRA` {cite}`carlini2022membership`, online, with
+# {term}`pooled variance`.
 
 # %%
 from IPython.display import Markdown
@@ -100,20 +101,21 @@ tables.trained(shadows, profile)
 # %% [markdown]
 # ## The ways to train
 #
-# - **BN**, **plain**, **group norm** {cite}`wu2018group` and **layer norm** {cite}`ba2016layer`: the same network
-#   with another layer in BN's place. Group norm and layer norm take their statistics from one sample alone.
+# - **BN**, **plain**, **{term}`group norm`** {cite}`wu2018group` and **{term}`layer norm`** {cite}`ba2016layer`:
+#   the same network with another layer in BN's place. Group norm and layer norm take their statistics from one
+#   sample alone.
 # - **BN with the penalty** of [chapter 6](06_regularization.ipynb), and **BN with weight decay**.
-# - **BN stopped early**: the same networks at the moments of training at which they were attacked. Of group norm
-#   the first such moment.
-# - **Group norm with DP-SGD** {cite}`abadi2016deep`: training with differential privacy.
+# - **BN {term}`stopped early <early stopping>`**: the same networks at the moments of training at which they were
+#   attacked. Of group norm the first such moment.
+# - **Group norm with {term}`DP-SGD`** {cite}`abadi2016deep`: training with differential privacy.
 
 # %% [markdown]
 # ## What DP-SGD promises
 #
-# In each step DP-SGD clips every sample's gradient to the norm `clip`, adds the gradients up, and adds normal
-# noise that is made for `clip`. Whether a sample was in the training set then changes the chance of any outcome
-# by a factor of at most $e^\varepsilon$, but for a chance of $\delta$. That binds every attack, the strongest
-# included; the one used here only shows how much of it can be seen.
+# In each step DP-SGD {term}`clips <clipping>` every sample's gradient to the norm `clip`, adds the gradients up,
+# and adds normal noise that is made for `clip`. Whether a sample was in the training set then changes the chance of
+# any outcome by a factor of at most $e^\varepsilon$, but for a chance of $\delta$. That binds every attack, the
+# strongest included; the one used here only shows how much of it can be seen.
 #
 # Samples are drawn for each step one by one with the same chance, and the sum over all steps is kept by the
 # accountant of Opacus {cite}`yousefpour2021opacus`.
@@ -122,15 +124,15 @@ tables.trained(shadows, profile)
 tables.promised(shadows, profile)
 
 # %% [markdown]
-# What $\varepsilon$ covers: one network, given the images that it was trained on, against the same with one image
-# more or one less. It covers neither the choice of learning rate, clipping norm and epochs, nor the mean and
+# What {term}`ε <epsilon>` covers: one network, given the images that it was trained on, against the same with one
+# image more or one less. It covers neither the choice of learning rate, clipping norm and epochs, nor the mean and
 # standard deviation that images are normalized with, nor all networks of this page together. The random numbers
 # follow from the seed so that this page can be made again; who knows the seed knows the noise.
 
 # %% [markdown]
 # ## Why not with BN
 #
-# Opacus refuses BN. A sample's gradient under batch statistics depends on the other samples of the batch. When
+# Opacus refuses BN. A sample's gradient under {term}`batch statistics` depends on the other samples of the batch. When
 # one sample leaves, the gradients of all others change, and clipping each of them does not bound the change of
 # the sum by one clipping norm, which the noise was made for. The table lets each of a few samples leave
 # a batch, in networks before training.
@@ -143,9 +145,9 @@ tables.moved(movements, profile)
 # %% [markdown]
 # ## Privacy against utility
 #
-# A good way to train is far right and low. A point is on the *Pareto front* if no other way has at least its test
-# accuracy and gives away at most as much, and is better in one of them. The front goes by the means, so a point
-# may be on it, or off it, by chance. Both axes have intervals for that.
+# A good way to train is far right and low. A point is on the *{term}`Pareto front`* if no other way has at least
+# its test accuracy and gives away at most as much, and is better in one of them. The front goes by the means, so a
+# point may be on it, or off it, by chance. Both axes have {term}`intervals <interval>` for that.
 
 # %% mystnb={"figure": {"caption": "What each way to train gives away against its test accuracy, mean over pairs of attacked models with 95 % t intervals. Left: AUC of the attack; right: members found at a false-positive rate of 1 %, where that is resolved. Color: norm; shape: remedy. Filled points are on the Pareto front, which the gray steps join; a thin line leads through the moments of early stopping to the end; dotted: guessing.", "name": "fig-tradeoffs-frontier"}, "image": {"alt": "Scatter plots with error bars in both directions: AUC of the membership attack, and the share of members found at a low false-positive rate, against test accuracy, for batch normalization, no norm, group norm and layer norm, and for batch normalization with a penalty, with weight decay and stopped early, and group norm stopped early and with differential privacy. A gray staircase joins the points that no other beats."}}
 barely = frontier_verdicts.beside_private(ways, min(epsilon))
@@ -193,7 +195,7 @@ Markdown(f"{tables.beyond_stopping(stops)} Profile: {profile}.")
 # %% [markdown]
 # ## BN against group norm
 #
-# AUC against BN minus AUC against group norm, after equal epochs.
+# {term}`AUC` against BN minus AUC against group norm, after equal epochs.
 
 # %%
 report.table(norms, profile)

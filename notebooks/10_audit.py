@@ -25,9 +25,9 @@
 # ## Why this chapter
 #
 # The claims of {cite:t}`doan2026batch` are about networks that were chosen to test them. This chapter asks
-# the same questions of a network and images that you name: how large is $\gamma/\sigma$
-# {cite}`ioffe2015batch`, whose gradients are large, and how well does the likelihood-ratio attack (LiRA)
-# {cite}`carlini2022membership` tell who was trained on?
+# the same questions of a network and images that you name: how large is {term}`γ/σ <gamma/sigma>`
+# {cite}`ioffe2015batch`, whose gradients are large, and how well does the likelihood-ratio attack ({term}`LiRA`)
+# {cite}`carlini2022membership` tell {term}`who was trained on <membership inference>`?
 #
 # Without a name it audits a small network on images that come with this book, and plants wrong labels among
 # them, so that what the audit should find is known.
@@ -92,15 +92,16 @@ verdicts = audit.verdicts(audited, told.where(configs[0]))
 tables.given(configs[0], pool, saved, profile)
 
 # %% [markdown]
-# From these images each shadow model trains on a random half, from scratch and with the settings above. They
-# come in complementary pairs: what one trained on, the other did not.
+# From these images each {term}`shadow model` trains on a random half, from scratch and with the settings above. They
+# come in {term}`complementary pairs <complementary pair>`: what one trained on, the other did not.
 
 # %% [markdown]
 # ## γ/σ
 #
-# The ratio $|\gamma|/\sigma$ is by how much a channel stretches its input, with the running $\sigma$. By the
-# paper it is above one in most channels of trained networks. Scaling the weights before a channel changes it
-# and no output ([chapter 5](05_gamma_sigma.ipynb)), so it describes a network and does not convict it.
+# The ratio $|\gamma|/\sigma$ is by how much a channel stretches its input, with the
+# {term}`running <running statistics>` $\sigma$. By the paper it is above one in most channels of trained networks.
+# Scaling the weights before a channel changes it and no output ([chapter 5](05_gamma_sigma.ipynb)), so it describes
+# a network and does not convict it.
 
 # %% mystnb={"figure": {"caption": "The ratio of scale to standard deviation of every batch normalization channel after training. Dots: channels of the shadow models; bars: a layer's median; crosses: the saved network, if one was given. Dashed: one. Where a layer has more dots than the axis says, every k-th in order of size is drawn, and of its crosses likewise; medians are of all.", "name": "fig-audit-ratios"}, "image": {"alt": "Dots for channels on a logarithmic axis, one column for each batch normalization layer, with a bar at each layer's median and a dashed line at one."}}
 figures_audit.ratios(audited, None if saved is None else saved.ratio, profile)
@@ -115,9 +116,9 @@ tables.ratios(audited, saved, list(names), profile)
 # %% [markdown]
 # ## Whose gradients are large
 #
-# The norm of an image's gradient says how hard it pulls at all weights. Here it is taken in running mode after
-# training, so that an image's gradient is its own. A member that still has a large one is fitted
-# poorly: a rare image, a hard one, or one with a wrong label.
+# The {term}`norm of an image's gradient <per-sample gradient norm>` says how hard it pulls at all weights. Here it
+# is taken in running mode after training, so that an image's gradient is its own. A {term}`member` that still has a
+# large one is {term}`fitted` poorly: a rare image, a hard one, or one with a wrong label.
 
 # %% tags=["remove-input"]
 Markdown(f"{told.how_measured(audited)} {told.planted(audited, verdicts)} Profile: {profile}.")
@@ -146,13 +147,13 @@ tables.largest(pool, audited, place, rows, profile)
 # %% [markdown]
 # ## Who was trained on
 #
-# LiRA, online with pooled variance, attacks each shadow model in turn, with the other pairs as its shadows
+# LiRA, online with {term}`pooled variance`, attacks each shadow model in turn, with the other pairs as its shadows
 # ([chapter 3](03_membership_inference.ipynb) has the details). Here membership is known. The answer is about
 # networks of this kind, trained with these settings on that many images.
 #
 # Members and others are told apart among the images with the label that they came with. Labels flipped on purpose are
 # no part of the question and easier to tell, so they are left out; the shadow models have trained on them all the same,
-# and the AUC with them stands beside.
+# and the {term}`AUC` with them stands beside.
 
 # %% mystnb={"figure": {"caption": "Members found against others called members, by the likelihood-ratio attack, without labels flipped on purpose. Thin: each shadow model attacked; thick: their mean; dashed: the saved network, if one and its members were given. Dotted: guessing.", "name": "fig-audit-attack"}, "image": {"alt": "ROC curves on logarithmic axes: a thin line for each shadow model and a thick one for their mean, above a dotted line for guessing."}}
 own = saved and audit.of_saved(audited, saved.phi, pool.member)
@@ -171,10 +172,10 @@ Markdown(f"{told.saved_attack(audited, pool, saved)} Profile: {profile}.")
 Markdown(f"{told.page(audited, pool, saved, verdicts)}\n\nProfile: {profile}.")
 
 # %% [markdown]
-# The two controls bear on no claim of the paper. Their intervals are over complementary pairs of attacked models, cut
-# where no AUC and no share can lie. Points of AUC above guessing, first of the attack, then of the gradient norm for
-# labels flipped on purpose, if there are any. The second speaks of networks that have not fitted all labels; where they
-# have, it has no verdict.
+# The two {term}`controls <control>` bear on no claim of the paper. Their {term}`intervals <interval>` are over
+# complementary pairs of attacked models, cut where no AUC and no share can lie. Points of AUC above guessing, first
+# of the attack, then of the gradient norm for labels flipped on purpose, if there are any. The second speaks of
+# networks that have not fitted all labels; where they have, it has no verdict.
 
 # %% mystnb={"figure": {"caption": "AUC above one half, in points, with 95 % t intervals over complementary pairs of shadow models, cut at what an AUC can be: the attack, and the gradient norm for labels flipped on purpose where there are any. Dashed: guessing.", "name": "fig-audit-verdicts"}, "image": {"alt": "Interval plots of AUC above guessing in points, a panel for the attack and one for planted labels, with a dashed line at zero."}}
 figures.forest(verdicts, [100] * len(verdicts), tables.units(verdicts), profile)
@@ -187,8 +188,9 @@ tables.verdicts(verdicts, profile)
 #
 # - **Shadow models are not your network.** They train on half of these images, with the settings above and no
 #   augmentation. A network trained on more images, or for fewer passes, gives less away.
-# - **A saved network trained otherwise.** Its margins can lie elsewhere than those of all shadow models. That
-#   moves members and others alike and leaves their order, but weakens the attack. No leak found is no proof.
+# - **A saved network trained otherwise.** Its {term}`margins <margin>` can lie elsewhere than those of all shadow
+#   models. That moves members and others alike and leaves their order, but weakens the attack. No leak found is no
+#   proof.
 # - **The images must be like those it was trained on.** Where members and others come from different sources,
 #   the attack can tell the sources apart and not membership. Marks of members are taken on trust.
 # - **A network that has fitted everything.** Once every label is fitted, gradients are small for all, and the

@@ -52,7 +52,7 @@ def test_the_real_contents_name_every_source_once():
 def test_stage_lays_out_one_chapter_and_what_it_links_to(root, tmp_path_factory):
     executed = tmp_path_factory.mktemp("elsewhere") / "01_first.ipynb"
     nbformat.write(tiny_book.executed(), executed)
-    for name in ("notation", "rerunning", "references"):
+    for name in ("notation", "glossary", "rerunning", "references"):
         (root / "book" / f"{name}.md").write_text(f"# {name}\n")
     (root / "book" / "_static").mkdir()
     (root / "book" / "_static" / "custom.css").touch()
@@ -64,6 +64,7 @@ def test_stage_lays_out_one_chapter_and_what_it_links_to(root, tmp_path_factory)
     assert site.pages(into) == [
         "book/chapters/01_first",
         "book/notation",
+        "book/glossary",
         "book/rerunning",
         "book/references",
     ]

@@ -80,7 +80,7 @@ def _listed(entries: list[dict]) -> list[str]:
 def stage(chapter: Path, into: Path) -> str:
     """Lay out a small book of one executed chapter and the pages it links to; return its page."""
     page = f"book/chapters/{chapter.stem}"
-    reference = ["book/notation", "book/rerunning", "book/references"]
+    reference = [f"book/{name}" for name in ("notation", "glossary", "rerunning", "references")]
     shutil.copytree(paths.book(), into / "book", ignore=shutil.ignore_patterns("chapters"))
     shutil.copy(paths.root() / "_config.yml", into)
     (into / page).parent.mkdir()
