@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 EXTENSIONS = Path(__file__).resolve().parents[1] / "book" / "_ext"
 CONF = f"""
 import sys
@@ -47,6 +49,80 @@ def test_scripts_come_to_pages_with_a_picture_alone(tmp_path):
         page = (tmp_path / "out" / f"{name}.html").read_text(encoding="utf-8")
         found = re.findall(r'<script defer="defer" src="_static/(\w+)\.js[^"]*"></script>', page)
         assert found == scripts, name
+
+
+GLOSSARY = """\
+# Glossary
+
+```{glossary}
+margin
+logit margin
+  How far a label is <above> the others,
+  and by what.
+
+  See {term}`loss`.
+
+loss
+  What falls.
+```
+"""
+
+
+def built(tmp_path: Path, extension: str, pages: dict[str, str]) -> Path:
+    """Build these pages with one of the book's extensions, warnings as errors; return the HTML."""
+    (tmp_path / "conf.py").write_text(CONF.replace("offline_mathjax", extension), encoding="utf-8")
+    others = "\n".join(name for name in pages if name != "index")
+    pages = {"index": f"# Book\n\n```{{toctree}}\n{others}\n```\n"} | pages
+    for name, text in pages.items():
+        (tmp_path / f"{name}.md").write_text(text, encoding="utf-8")
+    command = [sys.executable, "-m", "sphinx", "-qW", "-b", "html", str(tmp_path)]
+    done = subprocess.run([*command, f"{tmp_path}/out"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return tmp_path / "out"
+
+
+def test_a_page_that_marks_terms_carries_what_they_mean(tmp_path):
+    text = "# One\n\nThe {term}`margins <logit margin>`, and the {term}`loss`. A {term}`loss`.\n"
+    out = built(tmp_path, "definitions", {"one": text, "two": "# Two\n", "glossary": GLOSSARY})
+    wanted = {
+        "one": [
+            ("term-logit-margin", "How far a label is &lt;above&gt; the others, and by what."),
+            ("term-loss", "What falls."),
+        ],
+        "two": [],
+        "glossary": [("term-loss", "What falls.")],
+    }
+    for name, means in wanted.items():
+        page = (out / f"{name}.html").read_text(encoding="utf-8")
+        found = re.findall(r'<div id="(.+?)-means" .*? popover="manual">(.+?)</div>', page)
+        assert found == means, name
+        assert ('src="_static/glossary.js' in page) == bool(means), name
+    assert 'href="glossary.html#term-logit-margin"' in (out / "one.html").read_text()
+
+
+def test_a_term_that_the_glossary_lacks_is_an_error(tmp_path):
+    with pytest.raises(AssertionError, match="term not in glossary: 'gain'"):
+        built(tmp_path, "definitions", {"one": "# One\n\n{term}`gain`\n", "glossary": GLOSSARY})
+
+
+def test_the_search_has_words_of_tables_and_of_what_stands_in_for_a_picture(tmp_path):
+    table = "<table><tr><td>zebra</td><td>quagga &amp; okapi</td></tr></table>"
+    hidden = '<style>.lemur{}</style><script type="application/json">["tapir"]</script>'
+    (tmp_path / "x.svg").write_text("<svg xmlns='http://www.w3.org/2000/svg'/>")
+    text = (
+        f"# One\n\n```{{raw}} html\n{table}{hidden}<svg aria-label='ibex'></svg>\n```\n\n"
+        "![walrus](x.svg)\n\n```{figure} x.svg\n:alt: narwhal\n\nbeluga\n```\n"
+    )
+    out = built(tmp_path, "search_words", {"one": text})
+    index = (out / "searchindex.js").read_text(encoding="utf-8")
+    terms = json.loads(index.removeprefix("Search.setIndex(").removesuffix(")"))["terms"]
+    for word in ("zebra", "quagga", "okapi", "ibex", "walru", "narwhal", "beluga"):
+        assert word in terms, word  # as the stemmer leaves it
+    assert not {"lemur", "tapir"} & set(terms)
+    page = (out / "one.html").read_text(encoding="utf-8")
+    assert page.count("zebra") == page.count("walrus") == 1  # for the index alone
+    assert "SHOW_SEARCH_SUMMARY = false" in (out / "search.html").read_text()
+    assert "SHOW_SEARCH_SUMMARY = false" not in page
 
 
 def computed_page(tmp_path: Path, text: str, strict: str = "-qW") -> subprocess.CompletedProcess:

@@ -25,6 +25,19 @@ def test_what_no_page_needs_goes_and_the_rest_stays(html):
     assert not (html / "_static/locales").exists()
 
 
+def test_the_search_is_loaded_where_it_is_used_alone(html):
+    tools = "".join(
+        f'\n<script src="{{0}}{name}.js"></script>'
+        for name in ("_static/searchtools", "_static/language_data", "searchindex")
+    )
+    (html / "book").mkdir()
+    (html / "book/a.html").write_text(f'<script src="x.js"></script>{tools.format("../")}<p>text')
+    (html / "search.html").write_text(tools.format(""))
+    slim(html)
+    assert (html / "book/a.html").read_text() == '<script src="x.js"></script><p>text'
+    assert (html / "search.html").read_text() == tools.format("")
+
+
 def test_a_notebook_keeps_its_sources_and_loses_its_outputs(html):
     output = new_output("stream", text="7\n")
     cells = [new_markdown_cell("seven"), new_code_cell("7", outputs=[output], execution_count=3)]

@@ -69,13 +69,3 @@ def test_the_same_from_the_file_system(site, names):
     assert faults(visits, lambda v: v.outside(base)) == {}
     assert faults(visits, lambda v: v.shown["formulas"] - v.shown["typeset"]) == {}
     assert faults(visits, lambda v: [f for f in v.shown["figures"] if not f["width"]]) == {}
-
-
-def test_search_finds_a_term(address):
-    with open_browser() as browser:
-        page = browser.new_page()
-        page.goto(f"{address}/search.html?q=margin")
-        page.wait_for_selector("#search-results li a", timeout=10_000)
-        found = page.eval_on_selector_all("#search-results li a", "links => links.map(a => a.href)")
-        page.close()
-    assert any("/book/notation.html" in link for link in found), found
