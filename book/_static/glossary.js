@@ -20,8 +20,8 @@ function show(link, tip) {
   hide();
   tip.showPopover();
   shown = { link, tip };
-  // A term may go over two lines: its first one counts. Below it, or above where that has no room.
-  const { left, top, bottom } = link.getClientRects()[0];
+  // Below the term with all its lines, or above where there is no room.
+  const { left, top, bottom } = link.getBoundingClientRect();
   const { clientWidth, clientHeight } = document.documentElement;
   const fits = bottom + GAP + tip.offsetHeight <= clientHeight;
   const down = fits ? bottom + GAP : Math.max(EDGE, top - GAP - tip.offsetHeight);
