@@ -32,7 +32,7 @@ override ROWS     := $(value ROWS)
 export PROFILE CHAPTER PARAMS DATASETS ROWS TORCH_INDEX
 
 .DELETE_ON_ERROR:
-.PHONY: help book chapter results plan data publish bench test lint format lock clean browser
+.PHONY: help book chapter pdf results plan data publish bench test lint format lock clean browser
 
 help: ## print this list
 	@echo "Batch normalization and memorization: a book that computes itself."
@@ -50,6 +50,9 @@ book: $(READY) $(CLUSTER) ## run what is out of date and build the book
 
 chapter: $(READY) $(CLUSTER) ## rerun one: CHAPTER=01_forced_memorization PARAMS="epochs=5"
 	@set -f; $(RUN) chapter --profile "$$PROFILE" "$$CHAPTER" $$PARAMS
+
+pdf: $(READY) $(CLUSTER) browser ## print the whole book as one PDF
+	@$(RUN) pdf --profile "$$PROFILE"
 
 results: $(READY) $(CLUSTER) ## train what is missing for all chapters, and stop
 	@$(RUN) results --profile "$$PROFILE"

@@ -5,7 +5,10 @@ import shutil
 from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[1]
-CHECKED_OUT = ("_config.yml", "_toc.yml", "pyproject.toml", "requirements.lock", "notebooks", "src")
+CHECKED_OUT = (
+    *("_config.yml", "_toc.yml", "CITATION.cff", "pyproject.toml", "requirements.lock"),
+    *("notebooks", "src"),
+)
 
 
 def check_out(root: Path) -> dict[str, str]:

@@ -265,6 +265,7 @@ def test_a_misspelled_chapter_in_a_profile_is_refused(root, text):
         ("book/intro.md", True),
         ("_config.yml", True),
         ("_toc.yml", True),
+        ("CITATION.cff", True),
         ("requirements.lock", True),
         ("notebooks/01_first.py", False),  # counts once it is executed
         ("src/bn_memorization/alpha.py", False),

@@ -32,6 +32,15 @@ CHAPTER = """\
 FILES = {
     "_config.yml": "title: Tiny\nonly_build_toc_files: true\nexecute: {execute_notebooks: 'off'}\n",
     "_toc.yml": "format: jb-book\nroot: book/intro\n",
+    "CITATION.cff": """\
+title: A book
+type: software
+version: "9.9"
+authors:
+  - name: The authors
+  - family-names: Doe
+    given-names: Jo
+""",
     "pyproject.toml": "",
     "requirements.lock": "numpy==2.0.0\n",
     "book/intro.md": "# Intro\n\nProse.\n",

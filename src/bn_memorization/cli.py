@@ -26,6 +26,10 @@ def parser() -> argparse.ArgumentParser:
     verb.add_argument("--profile", default=DEFAULT_PROFILE, help="default: %(default)s")
     verb.set_defaults(call=_chapter)
 
+    verb = verbs.add_parser("pdf", help="print the whole book as one PDF")
+    verb.add_argument("--profile", default=DEFAULT_PROFILE, help="default: %(default)s")
+    verb.set_defaults(call=_pdf)
+
     verb = verbs.add_parser("results", help="train what is missing for all chapters, and stop")
     verb.add_argument("--profile", default=DEFAULT_PROFILE, help="default: %(default)s")
     verb.set_defaults(call=_results)
@@ -55,6 +59,12 @@ def _chapter(asked: argparse.Namespace) -> None:
     from bn_memorization import parameters  # seconds of imports that the other verbs do not need
 
     book.rerun(asked.name, asked.profile, parameters.of_command_line(asked.parameters))
+
+
+def _pdf(asked: argparse.Namespace) -> None:
+    from bn_memorization import pdf
+
+    pdf.make(asked.profile)
 
 
 def _results(asked: argparse.Namespace) -> None:

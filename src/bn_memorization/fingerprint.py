@@ -23,7 +23,7 @@ SCOREBOARD = "scoreboard"
 EXECUTING = ("chapter", "parameters")
 BUILDING = ("site", "slim")
 # What prose pages call: see book/_ext/computed.py.
-COMPUTED = "from bn_memorization import first_page, scale, speed"
+COMPUTED = "from bn_memorization import citing, first_page, scale, speed"
 MARK = "bn_memorization"  # where an executed notebook's metadata holds what made it
 
 
@@ -132,12 +132,13 @@ def of_scoreboard(profile: str) -> str:
 def of_site() -> str:
     """Return the hash of all that the built pages depend on.
 
-    Prose, settings, executed chapters, the module that builds the pages, and the modules and
-    measurements whose text stands in prose.
+    Prose, settings, how to cite, executed chapters, the module that builds the pages, and the
+    modules and measurements whose text stands in prose.
     """
     root, book = paths.root(), paths.book()
     files = [path for path in book.rglob("*") if path.is_file() and "__pycache__" not in path.parts]
-    settings = [root / name for name in ("_config.yml", "_toc.yml", "requirements.lock")]
+    names = ("_config.yml", "_toc.yml", "requirements.lock", "CITATION.cff")
+    settings = [root / name for name in names]
     computed = [*modules_used(COMPUTED), *paths.published().glob("measured/*.json")]
     modules = {*computed, *_own(BUILDING)}
     return _hash([*files, *settings, *modules], platform.python_version())

@@ -77,6 +77,16 @@ def site() -> Path:
     return build() / "html"
 
 
+def pdf() -> Path:
+    """Return the file that receives the whole book as a PDF."""
+    return build() / "bn_memorization.pdf"
+
+
+def hosted() -> Path:
+    """Return the folder of the book's pages as a static host takes them."""
+    return build() / "site"
+
+
 def reruns() -> Path:
     """Return the folder of reruns, one folder each."""
     return build() / "reruns"
