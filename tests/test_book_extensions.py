@@ -125,6 +125,22 @@ def test_the_search_has_words_of_tables_and_of_what_stands_in_for_a_picture(tmp_
     assert "SHOW_SEARCH_SUMMARY = false" not in page
 
 
+def test_tables_have_a_name_and_their_heads_a_scope(tmp_path):
+    bare = "<table id='t'><thead><tr><th class='x'>a</th></tr></thead></table>"
+    text = (
+        f"# One\n\n## A & *b*\n\n| h |\n| --- |\n| c |\n\n```{{raw}} html\n{bare}\n"
+        "<table>\n  <caption>kept</caption><th scope='row'>r</th></table>\n```\n"
+    )
+    page = (built(tmp_path, "access", {"one": text}) / "one.html").read_text(encoding="utf-8")
+    names = re.findall(r'<table(?: aria-label="([^"]*)")?', page)
+    assert names == ["A &amp; b", "A &amp; b, table 2", ""]
+    assert re.findall("<th [^>]*>", page) == [
+        '<th scope="col" class="head">',
+        "<th scope=\"col\" class='x'>",
+        "<th scope='row'>",
+    ]
+
+
 def computed_page(tmp_path: Path, text: str, strict: str = "-qW") -> subprocess.CompletedProcess:
     """Build a page of this text, with a measurement for the functions that it names."""
     (tmp_path / "conf.py").write_text(CONF.replace("offline_mathjax", "computed"), encoding="utf-8")

@@ -73,7 +73,7 @@ def test_no_harm_is_said_only_where_there_was_none():
 def test_many_runs_cost_as_many_times_what_one_does():
     measured.write("scheduler", COSTS)
     head, _, *rows = cells(scale.sizes())
-    assert head == ["", "1,000 runs", "1,000,000 runs"]
+    assert head == ["what it takes", "1,000 runs", "1,000,000 runs"]
     found = {row[0]: row[1:] for row in rows}
     assert found["files, two a record"] == ["2,000", "2,000,000"]
     assert found["disk"] == ["80 MB", "80 GB"]

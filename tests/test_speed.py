@@ -2,6 +2,7 @@ import pytest
 
 from bn_memorization import measured, speed
 from bn_memorization.errors import Failure
+from bn_memorization.report import NO_BREAK
 
 LINE = {
     "what": "a work", "against": "another", "seconds": 0.05, "other_seconds": 2.0, "ratio": 40.0,
@@ -49,10 +50,11 @@ def test_the_table_has_a_row_a_line(kept):
     assert head.count("|") == rule.count("|") == first.count("|") == second.count("|")
     cells = [cell.strip() for cell in first.strip("|").split("|")]
     assert cells[2:] == [
-        "50.0 ms", "2.0 s", "40.0 (30.0 to 50.0, n = 5)", "3", "25% of a matrix product's rate",
+        f"50.0{NO_BREAK}ms", f"2.0{NO_BREAK}s",
+        "40.0 (30.0 to 50.0, n = 5)", "3", "25% of a matrix product's rate",
         "2e\N{MINUS SIGN}07",
     ]  # fmt: skip
-    assert "| 3 MiB | 9 MiB | 3.00 | 4 |" in second
+    assert "| 3 MiB | 9 MiB | 3.00 | 4 |" in second.replace(NO_BREAK, " ")
 
 
 def test_without_a_measurement_the_page_says_what_makes_one(tmp_path, monkeypatch):

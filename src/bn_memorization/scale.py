@@ -63,7 +63,7 @@ def sizes() -> str:
         ("reading all records", lambda n: duration(n * run["read_seconds"])),
         ("training, on one core", lambda n: duration(n * run["training_seconds"])),
     ]
-    head = ("", *(f"{n:,} runs" for n in SIZES))
+    head = ("what it takes", *(f"{n:,} runs" for n in SIZES))
     body = table(head, [(what, *(of(n) for n in SIZES)) for what, of in rows])
     return f"{body}\n\n{made('scheduler')}"
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from bn_memorization import measured
-from bn_memorization.report import MINUS
+from bn_memorization.report import MINUS, NO_BREAK
 
 NAME = "speed"
 LIMITS = {"product": "a matrix product's rate", "copy": "a copy's rate"}
@@ -59,8 +59,8 @@ def table() -> str:
             (
                 line["what"],
                 line["against"],
-                _amount(line, ""),
-                _amount(line, "other_"),
+                _amount(line, "").replace(" ", NO_BREAK),
+                _amount(line, "other_").replace(" ", NO_BREAK),
                 _ratio(line),
                 f"{line['target']:.2g}",
                 limit,
