@@ -251,7 +251,7 @@ fitted = controls.evidence(values, controls.LONG, controls.ACCURACY)
 found["matched_fitted"] = control_gates.long_runs(fitted, long, "batch")
 matched = [judge(CONTROLS[key], items) for key, items in found.items()]
 
-# %%
+# %% tags=["full-width"]
 attacked = matched_attack.attack_verdicts(of_claims)
 late = controls.evidence(of_small, controls.LONG, controls.AUC)
 late = control_gates.long_pools(late, small_pairs)
