@@ -29,10 +29,11 @@ override CHAPTER  := $(value CHAPTER)
 override PARAMS   := $(value PARAMS)
 override DATASETS := $(value DATASETS)
 override ROWS     := $(value ROWS)
-export PROFILE CHAPTER PARAMS DATASETS ROWS TORCH_INDEX
+override SITE_URL := $(value SITE_URL)
+export PROFILE CHAPTER PARAMS DATASETS ROWS SITE_URL TORCH_INDEX
 
 .DELETE_ON_ERROR:
-.PHONY: help book chapter pdf results plan data publish bench test lint format lock clean browser
+.PHONY: help book chapter pdf site results plan data publish bench test lint format lock clean browser
 
 help: ## print this list
 	@echo "Batch normalization and memorization: a book that computes itself."
@@ -53,6 +54,9 @@ chapter: $(READY) $(CLUSTER) ## rerun one: CHAPTER=01_forced_memorization PARAMS
 
 pdf: $(READY) $(CLUSTER) browser ## print the whole book as one PDF
 	@$(RUN) pdf --profile "$$PROFILE"
+
+site: $(READY) $(CLUSTER) ## lay the book out for a static host: SITE_URL=https://...
+	@$(RUN) site --profile "$$PROFILE" --address "$$SITE_URL"
 
 results: $(READY) $(CLUSTER) ## train what is missing for all chapters, and stop
 	@$(RUN) results --profile "$$PROFILE"

@@ -30,6 +30,11 @@ def parser() -> argparse.ArgumentParser:
     verb.add_argument("--profile", default=DEFAULT_PROFILE, help="default: %(default)s")
     verb.set_defaults(call=_pdf)
 
+    verb = verbs.add_parser("site", help="lay the book out for a static host")
+    verb.add_argument("--profile", default=DEFAULT_PROFILE, help="default: %(default)s")
+    verb.add_argument("--address", default="", help="where it will be: https://...")
+    verb.set_defaults(call=_site)
+
     verb = verbs.add_parser("results", help="train what is missing for all chapters, and stop")
     verb.add_argument("--profile", default=DEFAULT_PROFILE, help="default: %(default)s")
     verb.set_defaults(call=_results)
@@ -65,6 +70,12 @@ def _pdf(asked: argparse.Namespace) -> None:
     from bn_memorization import pdf
 
     pdf.make(asked.profile)
+
+
+def _site(asked: argparse.Namespace) -> None:
+    from bn_memorization import hosting
+
+    hosting.make(asked.profile, asked.address)
 
 
 def _results(asked: argparse.Namespace) -> None:

@@ -5,7 +5,9 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 import yaml
 
@@ -22,17 +24,25 @@ def stamp_of(site: Path) -> str | None:
     return path.read_text() if path.is_file() else None
 
 
-def build(source: Path, target: Path, mark: str, strict: bool = True) -> None:
+def build(
+    source: Path,
+    target: Path,
+    mark: str,
+    strict: bool = True,
+    told: Mapping[str, str] = MappingProxyType({}),
+) -> None:
     """Build the book that lies in `source` and move it to `target`, marked with `mark`.
 
     Always from nothing: an incremental build repeats no warning. `strict` makes a warning an error.
+    `told` are environment variables that the book's own extensions read.
     Raises Failure with what jupyter-book said; then `target` is left as it was.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".site-", dir=target.parent) as work:
         command = [_script(), "build", str(source), "--path-output", work, "--all", "-n"]
         command += ["-W", "--keep-going"] if strict else []
-        environment = os.environ | {"SOURCE_DATE_EPOCH": "0"}  # no page shows when it was built
+        # No page shows when it was built.
+        environment = {**os.environ, "SOURCE_DATE_EPOCH": "0", **told}
         done = subprocess.run(
             command, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environment
         )
