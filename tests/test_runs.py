@@ -4,6 +4,7 @@ import shutil
 import threading
 import time
 from dataclasses import replace
+from functools import partial
 
 import made_shadows
 import numpy as np
@@ -362,3 +363,65 @@ def test_every_kind_of_corruption_is_trained_and_kept(fits, monkeypatch, kind):
     assert run.arrays["fitted"].shape == (3, 12)
     assert run.meta["config"]["corruption"] == kind
     assert runs.missing([config]) == []
+
+
+@pytest.fixture
+def stacks(monkeypatch, fits):
+    """Make this machine say that it has CUDA, train on the CPU, and return the stacks' sizes."""
+    sizes, real = [], run_kinds.together.train_all
+
+    def noted(configs, begin):
+        sizes.append(len(configs))
+        return real(configs, begin)
+
+    monkeypatch.setattr(machine, "device", lambda: "cuda")
+    monkeypatch.setattr(run_kinds.together, "train_all", noted)
+    on_cpu = {kind: partial(lambda begin, c, d, _: begin(c, d, "cpu"), begin)
+              for kind, begin in run_kinds.BEGIN.items()}  # fmt: skip
+    monkeypatch.setattr(run_kinds, "BEGIN", on_cpu)
+    return sizes
+
+
+def test_on_a_gpu_runs_that_are_alike_are_trained_as_one(stacks, fits):
+    configs = [planted.config(seed=seed) for seed in range(3)]
+    found = runs.run_all(configs, "serial")
+    assert (stacks, fits) == ([3], [])
+    assert [run.config for run in found] == configs
+    assert {run.meta["stacked"] for run in found} == {3}
+    alone = train.fit(configs[1], planted.planted_set(), probes=run_kinds.PROBES)
+    assert found[1].arrays.keys() == alone.arrays.keys()
+    assert found[1].arrays["loss"][0] == pytest.approx(alone.arrays["loss"][0], abs=1e-6)
+    runs.run_all(configs, "serial")
+    assert stacks == [3]
+
+
+def test_a_stack_holds_only_what_is_missing(stacks):
+    configs = [planted.config(seed=seed) for seed in range(4)]
+    runs.run_all(configs[1:3], "serial")
+    runs.run_all(configs, "serial")
+    assert stacks == [2, 2]
+
+
+def test_a_run_that_fails_in_a_stack_is_named_and_the_others_are_kept(stacks, monkeypatch):
+    real = run_kinds.BEGIN[type(BOTH[0])]
+
+    def begin(config, data, where):
+        begun = real(config, data, where)
+        if config.seed == 2:
+            begun.x.fill_(float("inf"))
+        return begun
+
+    monkeypatch.setattr(run_kinds, "BEGIN", {type(BOTH[0]): begin})
+    configs = [planted.config(seed=seed) for seed in range(3)]
+    with pytest.raises(Failure, match=r"1 of 3 runs failed.*seed 2"):
+        runs.run_all(configs, "serial")
+    assert [c.seed for c in runs.missing(configs)] == [2]
+
+
+def test_a_call_that_fails_fails_all_its_runs(stacks, monkeypatch):
+    def broken(configs, begin):
+        raise RuntimeError("no such kernel")
+
+    monkeypatch.setattr(run_kinds.together, "train_all", broken)
+    with pytest.raises(Failure, match="2 of 2 runs failed"):
+        runs.run_all([planted.config(seed=seed) for seed in range(2)], "serial")

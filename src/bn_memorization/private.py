@@ -31,11 +31,7 @@ from bn_memorization import train
 from bn_memorization.config import NO_PENALTY, TrainConfig
 from bn_memorization.data import Dataset
 from bn_memorization.errors import BadInput
-from bn_memorization.masks import member_mask
-from bn_memorization.queries import VIEWS, views
-from bn_memorization.sample import corrupt, draw
-from bn_memorization.shadows import Shadow, ShadowConfig, check_size, in_training_mode, query
-from bn_memorization.signals import margin, naive_margin
+from bn_memorization.shadows import Shadow, ShadowConfig, begin
 
 # Raise when a change here, or another release of Opacus, alters what a run returns.
 VERSION = 1
@@ -199,37 +195,9 @@ def fit(config: PrivateConfig, data: Dataset, *, device: str = "cpu") -> Shadow:
     bound that was reached. Raises BadInput as `shadows.check_size` does, and Failure, naming the
     run, when a logit stops being finite.
     """
-    check_size(config, data)
-    where = torch.device(device)
-    drawn, pool = draw(config.pool, data, where), corrupt(config.pool, data)
-    member = member_mask(config.model, config.pool_size, config.seed)
+    begun = begin(config, data, device=device)
     # Gradients sample by sample come in the plain layout, so the weights take it too.
-    model = train.new_model(config.recipe, data, where).to(memory_format=torch.contiguous_format)
-    phi, correct, test = [], [], []
-
-    def look(epoch: int) -> None:
-        if epoch not in config.looks:
-            return
-        logits = query(model, drawn.x)
-        train.check_finite([logits], epoch, config)
-        phi.append(margin(logits, pool.labels))
-        correct.append(logits.argmax(1) == pool.labels)
-        test.append(train.measure(model, {"test": drawn.subsets["test"]})["test"][1].mean())
-
-    inside = torch.from_numpy(np.flatnonzero(member)).to(where)
-    privacy = optimize(model, drawn.x[inside], drawn.y[inside], config, look)
-    by_batch = in_training_mode(model, drawn.x)
-    by_view = [query(model, view) for view in views(drawn.x, len(VIEWS))]
-    train.check_finite([by_batch, *by_view], config.epochs, config)
-    arrays = {
-        "phi": np.stack(phi).astype(np.float32),
-        "phi_view": np.stack([margin(z, pool.labels) for z in by_view]).astype(np.float32),
-        "phi_naive": naive_margin(by_view[0], pool.labels),
-        "phi_batch": margin(by_batch, pool.labels).astype(np.float32),
-        "correct": np.stack(correct),
-        "test_accuracy": np.array(test, np.float64),
-        "member": member,
-        "outlier": np.isin(np.arange(config.pool_size), pool.index),
-        "pool_row": pool.rows,
-    }
+    model = begun.model.to(memory_format=torch.contiguous_format)
+    privacy = optimize(model, begun.x, begun.y, config, begun.look)
+    arrays = begun.finish().arrays
     return Shadow(config, arrays | {name: np.array(value) for name, value in privacy.items()})

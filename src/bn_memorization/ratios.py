@@ -154,7 +154,8 @@ def rescaled(model: nn.Module, c: float, *, scale_eps: bool = True) -> nn.Module
 class _Tracer(fx.Tracer):
     def is_leaf_module(self, module: nn.Module, name: str) -> bool:
         # By itself it looks into every class that is not torch's own, BN with cut statistics too.
-        return isinstance(module, _BatchNorm) or super().is_leaf_module(module, name)
+        own = isinstance(module, (_BatchNorm, *WEIGHTED))
+        return own or super().is_leaf_module(module, name)
 
 
 def fed_by_weights(model: nn.Module) -> Iterator[tuple[nn.Module, _BatchNorm]]:

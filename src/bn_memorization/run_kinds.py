@@ -2,7 +2,7 @@
 
 import platform
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
 from importlib.metadata import version
@@ -20,6 +20,7 @@ from bn_memorization import (
     sample,
     shadows,
     store,
+    together,
     train,
 )
 from bn_memorization.audit_input import Images
@@ -82,6 +83,17 @@ def _named_data(config: TrainConfig | ShadowConfig) -> data.Dataset:
     if config.corruption == OOD:
         return with_foreign(found, _dataset(FOREIGN[config.dataset], config.source))
     return found
+
+
+def _begin_train(config: TrainConfig, dataset: data.Dataset, where: str) -> train.Begun:
+    return train.begin(config, dataset, device=where, probes=PROBES)
+
+
+def _begin_shadow(config: ShadowConfig, dataset: data.Dataset, where: str) -> train.Begun:
+    return shadows.begin(config, dataset, device=where)
+
+
+BEGIN = {TrainConfig: _begin_train, ShadowConfig: _begin_shadow}  # what can be trained together
 
 
 def _train_arrays(config: TrainConfig, dataset: data.Dataset, where: str) -> store.Arrays:
@@ -172,14 +184,35 @@ def compute(config: Config, data_sha256: str) -> tuple[store.Arrays, dict]:
     Nothing is written, so that a worker needs no disk that others see. Raises Failure when the data
     here are not those of who asks, and as the run does.
     """
-    found = dataset(config)
-    if found.sha256 != data_sha256:
-        raise Failure(
-            f"{platform.node()} has other data for {config.describe()}: their sha256 is "
-            f"{found.sha256}, not {data_sha256}. Give all workers the same data "
-            "(BN_MEMORIZATION_DATA), or set source=embedded."
-        )
-    where, start = machine.device(), time.perf_counter()
+    found, where, start = _same_data(config, data_sha256), machine.device(), time.perf_counter()
     arrays = KINDS[type(config)].compute(config, found, where)
     seconds = round(time.perf_counter() - start, 3)
     return arrays, {"seconds": seconds, **machine.describe(where)}
+
+
+def compute_together(
+    configs: Sequence[Config], data_sha256: str
+) -> list[tuple[store.Arrays, dict] | BaseException]:
+    """Train runs that are a group of `together.groups` as one stack of networks.
+
+    Returns for each config what `compute` does, or the error that ended its run; `seconds` is its
+    share, and `stacked` how many were trained as one. Raises Failure as `compute` does.
+    """
+    first, where = configs[0], machine.device()
+    found, start = _same_data(first, data_sha256), time.perf_counter()
+    begin = BEGIN[type(first)]
+    ended = together.train_all(configs, lambda config: begin(config, found, where))
+    seconds = round((time.perf_counter() - start) / len(configs), 3)
+    details = {"seconds": seconds, "stacked": len(configs), **machine.describe(where)}
+    return [e if isinstance(e, BaseException) else (e.arrays, details) for e in ended]
+
+
+def _same_data(config: Config, sha256: str) -> Data:
+    found = dataset(config)
+    if found.sha256 != sha256:
+        raise Failure(
+            f"{platform.node()} has other data for {config.describe()}: their sha256 is "
+            f"{found.sha256}, not {sha256}. Give all workers the same data "
+            "(BN_MEMORIZATION_DATA), or set source=embedded."
+        )
+    return found

@@ -9,17 +9,25 @@ from dataclasses import asdict, dataclass
 import torch
 from torch import nn
 
-from bn_memorization import machine, planning, sample, store, train, training
+from bn_memorization import machine, planning, sample, store, together, train, training
 from bn_memorization.audit_runs import AuditShadow
 from bn_memorization.config import ModelConfig, TrainConfig
 from bn_memorization.errors import BadInput, Failure
 from bn_memorization.executors import WrongWorker, executor, make_deterministic
 from bn_memorization.progress import Progress
-from bn_memorization.run_kinds import KINDS, Config, address, compute, dataset
+from bn_memorization.run_kinds import (
+    KINDS,
+    Config,
+    address,
+    compute,
+    compute_together,
+    dataset,
+)
 from bn_memorization.shadows import Shadow
 from bn_memorization.train import Run
 
 EXECUTOR_VARIABLE = "BN_MEMORIZATION_EXECUTOR"
+Made = tuple[store.Arrays, dict] | BaseException  # what a worker gives back of a run
 
 
 @dataclass(frozen=True)
@@ -111,14 +119,15 @@ def train_missing(todo: list[Config], of: int, spec: str | None = None) -> Itera
         training.first_interrupt() as stop,
     ):
 
-        def submit(config: Config) -> Future:
-            return pool.submit(compute, config, dataset(config).sha256)
+        def submit(group: list[Config]) -> Future:
+            return pool.submit(*_call(group))
 
         try:
-            for config, future in training.follow(pool, submit, _still_missing(todo, found), stop):
-                ended = _kept(config, future)
-                progress.note(planning.work(config), failed=ended.error is not None)
-                yield ended
+            for group, future in training.follow(pool, submit, _still_missing(todo, found), stop):
+                for config, made in zip(group, _made(group, future), strict=True):
+                    ended = _kept(config, made)
+                    progress.note(planning.work(config), failed=ended.error is not None)
+                    yield ended
         except KeyboardInterrupt:
             stop.set()
         finally:
@@ -133,17 +142,35 @@ def train_missing(todo: list[Config], of: int, spec: str | None = None) -> Itera
         )
 
 
-def _still_missing(todo: list[Config], found: list[Config]) -> Iterator[Config]:
-    for config in todo:
-        if store.exists(address(config)):
-            found.append(config)
-        else:
-            yield config
+def _still_missing(todo: list[Config], found: list[Config]) -> Iterator[list[Config]]:
+    """Yield what is to be trained in one call: a run, or on CUDA many that are much alike."""
+    stacks = together.groups(todo) if machine.device() == "cuda" else ([c] for c in todo)
+    for group in stacks:
+        there = [config for config in group if store.exists(address(config))]
+        found.extend(there)
+        if left := [config for config in group if config not in there]:
+            yield left
 
 
-def _kept(config: Config, future: Future) -> Ended:
+def _call(group: list[Config]) -> tuple:
+    sha256 = dataset(group[0]).sha256
+    if len(group) == 1:
+        return compute, group[0], sha256
+    return compute_together, group, sha256
+
+
+def _made(group: list[Config], future: Future) -> list[Made]:
+    """Return what became of each run of a call."""
+    if error := future.exception():
+        return [error] * len(group)
+    return [future.result()] if len(group) == 1 else future.result()
+
+
+def _kept(config: Config, made: Made) -> Ended:
     try:
-        arrays, details = future.result()
+        if isinstance(made, BaseException):
+            raise made
+        arrays, details = made
         store.write(address(config), arrays, details)
     except (store.CannotWrite, WrongWorker):  # there is no use in going on
         raise

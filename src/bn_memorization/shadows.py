@@ -170,6 +170,13 @@ def fit(config: ShadowConfig, data: Dataset, *, device: str = "cpu") -> Shadow:
     Raises BadInput as `check_size` does, and Failure, naming the run, when a logit stops being
     finite.
     """
+    begun = begin(config, data, device=device)
+    train.optimize(begun.model, begun.x, begun.y, begun.config, begun.look)
+    return begun.finish()
+
+
+def begin(config: ShadowConfig, data: Dataset, *, device: str = "cpu") -> train.Begun:
+    """Return what `fit` trains, before it is trained."""
     check_size(config, data)
     where = torch.device(device)
     drawn, pool = draw(config.pool, data, where), corrupt(config.pool, data)
@@ -186,20 +193,22 @@ def fit(config: ShadowConfig, data: Dataset, *, device: str = "cpu") -> Shadow:
         correct.append(logits.argmax(1) == pool.labels)
         test.append(train.measure(model, {"test": drawn.subsets["test"]})["test"][1].mean())
 
+    def finish() -> Shadow:
+        by_batch = in_training_mode(model, drawn.x)
+        by_view = [query(model, view) for view in views(drawn.x, len(VIEWS))]
+        train.check_finite([by_batch, *by_view], config.epochs, config)
+        arrays = {
+            "phi": np.stack(phi).astype(np.float32),
+            "phi_view": np.stack([margin(z, pool.labels) for z in by_view]).astype(np.float32),
+            "phi_naive": naive_margin(by_view[0], pool.labels),
+            "phi_batch": margin(by_batch, pool.labels).astype(np.float32),
+            "correct": np.stack(correct),
+            "test_accuracy": np.array(test, np.float64),
+            "member": member,
+            "outlier": np.isin(np.arange(config.pool_size), pool.index),
+            "pool_row": pool.rows,
+        }
+        return Shadow(config, arrays)
+
     inside = torch.from_numpy(np.flatnonzero(member)).to(where)
-    train.optimize(model, drawn.x[inside], drawn.y[inside], config.recipe, look)
-    by_batch = in_training_mode(model, drawn.x)
-    by_view = [query(model, view) for view in views(drawn.x, len(VIEWS))]
-    train.check_finite([by_batch, *by_view], config.epochs, config)
-    arrays = {
-        "phi": np.stack(phi).astype(np.float32),
-        "phi_view": np.stack([margin(z, pool.labels) for z in by_view]).astype(np.float32),
-        "phi_naive": naive_margin(by_view[0], pool.labels),
-        "phi_batch": margin(by_batch, pool.labels).astype(np.float32),
-        "correct": np.stack(correct),
-        "test_accuracy": np.array(test, np.float64),
-        "member": member,
-        "outlier": np.isin(np.arange(config.pool_size), pool.index),
-        "pool_row": pool.rows,
-    }
-    return Shadow(config, arrays)
+    return train.Begun(model, drawn.x[inside], drawn.y[inside], config.recipe, look, finish)

@@ -72,6 +72,18 @@ def make_optimizer(config: TrainConfig, model: nn.Module) -> torch.optim.Optimiz
 Probe = Callable[[nn.Module, Sample], Mapping[str, np.ndarray]]
 
 
+@dataclass(frozen=True)
+class Begun:
+    """A run that is ready to be trained: what `optimize` takes, and `finish`, its record after."""
+
+    model: nn.Module
+    x: Tensor
+    y: Tensor
+    config: TrainConfig
+    look: Callable[[int], None]
+    finish: Callable[[], object]
+
+
 def fit(
     config: TrainConfig, data: Dataset, *, device: str = "cpu", probes: tuple[Probe, ...] = ()
 ) -> Run:
@@ -80,6 +92,15 @@ def fit(
     What a probe returns under a name is stacked over epochs, [E + 1, ...], into the run's arrays.
     Raises Failure, naming the run, when the loss stops being finite.
     """
+    begun = begin(config, data, device=device, probes=probes)
+    optimize(begun.model, begun.x, begun.y, begun.config, begun.look)
+    return begun.finish()
+
+
+def begin(
+    config: TrainConfig, data: Dataset, *, device: str = "cpu", probes: tuple[Probe, ...] = ()
+) -> Begun:
+    """Return what `fit` trains, before it is trained."""
     where = torch.device(device)
     sample = draw(config, data, where)
     model = new_model(config, data, where)
@@ -90,9 +111,11 @@ def fit(
         check_finite([loss for loss, _ in measured[-1].values()], epoch, config)
         probed.append({k: v for probe in probes for k, v in probe(model, sample).items()})
 
-    optimize(model, sample.x, sample.y, config, look)
-    stacked = {name: np.stack([p[name] for p in probed]) for name in probed[0]}
-    return Run(config, _arrays(measured, sample) | stacked)
+    def finish() -> Run:
+        stacked = {name: np.stack([p[name] for p in probed]) for name in probed[0]}
+        return Run(config, _arrays(measured, sample) | stacked)
+
+    return Begun(model, sample.x, sample.y, config, look, finish)
 
 
 def new_model(config: TrainConfig, data: Dataset, where: torch.device) -> nn.Module:
@@ -114,23 +137,46 @@ def optimize(
 
     It is for `look` to stop a run that diverges, by `check_finite`.
     """
+    order = torch.Generator().manual_seed(config.seed)
+
+    def epoch() -> Iterator[tuple[Tensor, Tensor]]:
+        for batch in shuffled(order, len(y), config.batch_size):
+            where = batch.to(y.device)
+            yield x[where], y[where]
+
+    descend(model, config, epoch, F.cross_entropy, look)
+
+
+def shuffled(order: torch.Generator, n: int, batch_size: int) -> Iterator[Tensor]:
+    """Yield the rows of an epoch's batches, int64[B], in an order drawn anew from 0 to n - 1."""
+    for batch in torch.randperm(n, generator=order).split(batch_size):
+        if len(batch) > 1:  # one sample has no batch variance; other epochs train on it
+            yield batch
+
+
+def descend(
+    model: nn.Module,
+    config: TrainConfig,
+    epoch: Callable[[], Iterable[tuple[Tensor, Tensor]]],
+    loss: Callable[[Tensor, Tensor], Tensor],
+    look: Callable[[int], None],
+) -> None:
+    """Take the config's steps on the batches of `epoch()`, which is called for each epoch.
+
+    `loss(logits, labels)` is what a step lowers, and the penalty with it.
+    """
     optimizer = make_optimizer(config, model)
     hold = weight_holder(model) if config.hold_weights else _no_hold
-    order = torch.Generator().manual_seed(config.seed)
     look(0)
     with _penalty(config, model) as penalty:
-        for epoch in range(1, config.epochs + 1):
+        for number in range(1, config.epochs + 1):
             model.train()
-            shuffled = torch.randperm(len(y), generator=order).to(y.device)
-            for batch in shuffled.split(config.batch_size):
-                if len(batch) < 2:
-                    continue  # one sample has no batch variance; other epochs train on it
+            for x, y in epoch():
                 optimizer.zero_grad(set_to_none=True)
-                loss = F.cross_entropy(model(x[batch]), y[batch]) + penalty()
-                loss.backward()
+                (loss(model(x), y) + penalty()).backward()
                 optimizer.step()
                 hold()
-            look(epoch)
+            look(number)
 
 
 def check_finite(values: Iterable[np.ndarray], epoch: int, config: TrainConfig) -> None:
