@@ -1,6 +1,7 @@
-"""LiRA on every model of a pool, in all modes, against a loop over samples with scipy.stats."""
+"""LiRA on every model of a pool, in all modes that score, against a loop with scipy.stats."""
 
 import functools
+from collections.abc import Iterator
 
 import numpy as np
 from scipy.stats import norm
@@ -14,10 +15,13 @@ LOOPED_MODELS, LOOPED_SAMPLES = 2, 400  # what the loop does; its time is scaled
 ATTACKS = {
     "online, pooled": functools.partial(lira.online, variance="pooled"),
     "online, per sample": functools.partial(lira.online, variance="per_sample"),
-    "offline, one-sided, per sample": functools.partial(lira.offline, variance="per_sample"),
-    "offline, density, per sample": functools.partial(
-        lira.offline, variance="per_sample", form="density"
-    ),
+    **{
+        f"offline, {form.replace('_', '-')}, {variance.replace('_', ' ')}": functools.partial(
+            lira.offline, variance=variance, form=form
+        )
+        for form in lira.FORMS
+        for variance in lira.VARIANCES
+    },
 }
 
 
@@ -47,14 +51,16 @@ def looped(name: str, phi: np.ndarray, keep: np.ndarray, models: int, samples: i
         for j in range(samples):
             inside, outside = (shadows[member[:, j] == side, j] for side in (True, False))
             s_in, s_out = inside.std(ddof=1), outside.std(ddof=1)
-            if name == "online, pooled":
+            if name.endswith("pooled"):
                 s_in, s_out = pooled
             own = phi[attacked, j]
             stranger = norm.logpdf(own, outside.mean(), s_out)
-            found[attacked, j] = {
-                "offline, one-sided, per sample": (own - outside.mean()) / s_out,
-                "offline, density, per sample": -stranger,
-            }.get(name, norm.logpdf(own, inside.mean(), s_in) - stranger)
+            if name.startswith("online"):
+                found[attacked, j] = norm.logpdf(own, inside.mean(), s_in) - stranger
+            elif "one-sided" in name:
+                found[attacked, j] = (own - outside.mean()) / s_out
+            else:
+                found[attacked, j] = -stranger
     return found
 
 
@@ -66,35 +72,28 @@ def prepare(name: str, models: int = MODELS, samples: int = SAMPLES):
 def run(
     models: int = MODELS, samples: int = SAMPLES, looped_samples: int = LOOPED_SAMPLES,
     repeats: int = measure.REPEATS,
-):  # fmt: skip
-    """Return a line for each mode."""
+) -> Iterator[dict]:  # fmt: skip
+    """Return a line for each mode, and one of memory."""
     phi, keep = problem(models, samples)
     few = phi[:, :looped_samples], keep[:, :looped_samples]
     done = LOOPED_MODELS * looped_samples
-    lines = []
     for name, attack in ATTACKS.items():
         works = {
             "ours": functools.partial(attack, phi, keep),
             "loop": functools.partial(looped, name, *few, LOOPED_MODELS, looped_samples),
         }
-        seconds = measure.side_by_side(works, repeats)
-        wanted, got = works["loop"](), attack(*few)[:LOOPED_MODELS]  # a pool of the same samples
-        lines.append(
-            measure.compared(
-                f"LiRA {name}, M = {models}, N = {samples:,}",
-                "a loop over samples with scipy.stats.norm",
-                seconds["ours"], seconds["loop"], scale=models * samples / done, target=50,
-                error=measure.difference(got, wanted), tolerance=1e-9,
-                limit="copy", of_limit=2 * phi.nbytes / min(seconds["ours"]) / measure.copy_rate(),
-            )
+        seconds, found = measure.side_by_side(works, repeats)
+        got = attack(*few)[:LOOPED_MODELS]  # a pool of the same samples as the loop's
+        yield measure.compared(
+            f"LiRA {name}, M = {models}, N = {samples:,}",
+            "a loop over samples with scipy.stats.norm",
+            seconds["ours"], seconds["loop"], scale=models * samples / done, target=50,
+            error=measure.difference(got, found["loop"]), tolerance=1e-9,
+            limit="copy", of_limit=2 * phi.nbytes / min(seconds["ours"]) / measure.copy_rate(),
         )  # fmt: skip
-    grown = measure.peak_bytes("attack", "online, per sample")
-    size = phi.nbytes + keep.nbytes
-    lines.append(
-        {
-            "what": "LiRA online, per sample: the input's size over the growth of peak memory",
-            "against": "the input",
-            "bytes": grown, "other_bytes": size, "ratio": size / grown, "target": 1 / 3,
-        }
+    (grown,) = measure.peak_bytes("attack", ("online, per sample", models, samples))
+    yield measure.sizes(
+        "LiRA online, per sample: growth of peak memory", "the input",
+        grown, phi.nbytes + keep.nbytes, target=1 / 3,
+        limit="result", of_limit=grown / phi.nbytes,
     )  # fmt: skip
-    return lines

@@ -1,5 +1,6 @@
 """What all rows share: side-by-side times, the machine's limits, peak memory of a fresh process."""
 
+import ctypes
 import os
 import platform
 import resource
@@ -7,7 +8,8 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from contextlib import suppress
 
 import numpy as np
 import psutil
@@ -21,17 +23,21 @@ MIB = 2**20
 Work = Callable[[], object]
 
 
-def side_by_side(works: Mapping[str, Work], repeats: int = REPEATS) -> dict[str, list[float]]:
-    """Return the seconds of each work, [repeats], one after another and again, after a warm-up."""
-    for work in works.values():
-        work()
-    seconds: dict[str, list[float]] = {name: [] for name in works}
+def side_by_side(
+    works: Mapping[Hashable, Work], repeats: int = REPEATS
+) -> tuple[dict[Hashable, list[float]], dict[Hashable, object]]:
+    """Return the seconds of each work, [repeats], and what it returns.
+
+    One work after another and again; a first time that is not counted warms up.
+    """
+    found = {name: work() for name, work in works.items()}
+    seconds: dict[Hashable, list[float]] = {name: [] for name in works}
     for _ in range(repeats):
         for name, work in works.items():
-            start = time.perf_counter()
-            work()
-            seconds[name].append(time.perf_counter() - start)
-    return seconds
+            seconds[name].append(_once(work))
+        print(".", end="", file=sys.stderr, flush=True)
+    print(file=sys.stderr)
+    return seconds, found
 
 
 def compared(
@@ -64,6 +70,21 @@ def compared(
         "scale": scale,
         **told,
     }
+
+
+def within(what: str, seconds: list[float], allowed: float, **told: object) -> dict:
+    """Return a line of a work that shall take at most so many seconds."""
+    return compared(
+        what, "what it may take", seconds, [allowed] * len(seconds), target=1, **told
+    )  # fmt: skip
+
+
+def sizes(what: str, against: str, size: int, other: int, *, target: float, **told: object) -> dict:
+    """Return a line of sizes in bytes: how many times larger the other is."""
+    return {
+        "what": what, "against": against, "bytes": size, "other_bytes": other,
+        "ratio": other / size, "target": target, **told,
+    }  # fmt: skip
 
 
 def difference(found: np.ndarray, wanted: np.ndarray) -> float:
@@ -106,28 +127,44 @@ def of_product(work: Work, seconds: float) -> dict:
     return {"limit": "product", "of_limit": operations(work) / seconds / product_rate()}
 
 
-def peak_bytes(module: str, *arguments: str) -> int:
-    """Return the growth of peak memory that `module`.grow(*arguments) brings to a fresh process."""
-    code = (
-        f"from benchmarks import measure, {module}; "
-        f"measure.print_growth({module}.prepare(*{arguments!r}))"
-    )
+def peak_bytes(module: str, *calls: tuple[str | int, ...]) -> list[int]:
+    """Return by how much the peak memory of a fresh process grows with each call's work.
+
+    `module`.prepare(*call) sets a work up.
+    """
+    code = f"from benchmarks import measure, {module}; measure.grow({module}.prepare, {calls!r})"
     done = subprocess.run(
         [sys.executable, "-c", code],
         cwd=paths.root(), capture_output=True, text=True, check=True,
     )  # fmt: skip
-    return int(done.stdout.split()[-1])
+    return [int(word) for word in done.stdout.split()[-len(calls) :]]
 
 
-def print_growth(work: Work) -> None:
-    """Do a work and print how far this process's memory rose above what it had before.
+def grow(prepare: Callable[..., Work], calls: Sequence[tuple]) -> None:
+    """Do each call's work in a fork of this process and print by how much its memory rose."""
+    torch.set_num_threads(1)  # no threads, so that it may be forked
+    for call in calls:
+        if child := os.fork():
+            os.waitpid(child, 0)
+            continue
+        work = prepare(*call)
+        forget_high_water()
+        before = psutil.Process().memory_info().rss
+        work()
+        print(high_water() - before, flush=True)
+        os._exit(0)
 
-    What was set up before may have risen as high: then it is an upper bound.
+
+def forget_high_water() -> None:
+    """Begin anew with the highest use of memory: setting up may have taken more than a work does.
+
+    Memory that is free is handed back before, or a work would take it again unseen. Only Linux can
+    do both; elsewhere what is measured is rough.
     """
-    torch.set_num_threads(1)
-    before = psutil.Process().memory_info().rss
-    work()
-    print(high_water() - before)
+    with suppress(OSError, AttributeError):
+        ctypes.CDLL(None).malloc_trim(0)
+    with suppress(OSError), open("/proc/self/clear_refs", "w") as file:
+        file.write("5")
 
 
 def high_water() -> int:

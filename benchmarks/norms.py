@@ -3,6 +3,7 @@
 import copy
 import functools
 import warnings
+from collections.abc import Iterator
 
 import numpy as np
 import torch
@@ -12,10 +13,10 @@ from torch.nn import functional as F
 
 from benchmarks import measure
 from bn_memorization import data, models
-from bn_memorization.gradnorm import per_sample_norms
+from bn_memorization.gradnorm import CHUNK, per_sample_norms
 
 SAMPLES = 1024
-LOOPED = 32  # samples that the loop does; its time is scaled
+LOOPED = 128  # samples that the loop does; its time is scaled
 NETWORKS = {"lenet": "mnist", "resnet8": "cifar10"}
 
 
@@ -88,9 +89,9 @@ def _norms(gradients) -> np.ndarray:
     return torch.stack(squares).sum(0).sqrt().numpy()
 
 
-def prepare(arch: str, way: str):
+def prepare(arch: str, way: str, samples: int):
     """Return the work whose peak memory is measured in a process of its own."""
-    model, x, y = problem(arch, "batch", SAMPLES)
+    model, x, y = problem(arch, "batch", samples)
     call = {"ours": ours, "vmap": vmapped}[way]
     call(model, x[:2], y[:2])  # what is set up at the first call is no part of it
     return lambda: call(model, x, y)
@@ -109,10 +110,9 @@ def of_network(arch: str, samples: int, looped_samples: int, repeats: int) -> li
         "ours, group": functools.partial(ours, grouped, x, y),
         "hooks": functools.partial(hooked, hooks, x, y),
     }
-    seconds = measure.side_by_side(works, repeats)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        found = {name: work() for name, work in works.items()}
+        seconds, found = measure.side_by_side(works, repeats)
     # The counter cannot follow ours; the plain passes need as many operations.
     own = measure.of_product(functools.partial(passes, model, x, y), min(seconds["ours"]))
     what = f"per-sample norms, {arch}, N = {samples:,}"
@@ -132,21 +132,31 @@ def of_network(arch: str, samples: int, looped_samples: int, repeats: int) -> li
     ]
 
 
-def run(samples: int = SAMPLES, looped_samples: int = LOOPED, repeats: int = measure.REPEATS):
-    """Return the lines of both networks, and peak memory on the ResNet."""
-    torch.set_num_threads(1)
-    lines = [
-        line for arch in NETWORKS for line in of_network(arch, samples, looped_samples, repeats)
+def activations(model: nn.Module, x: Tensor) -> int:
+    """Return the bytes of all layers' outputs."""
+    sizes = []
+    hooks = [
+        layer.register_forward_hook(lambda _, __, output: sizes.append(output.nbytes))
+        for layer in model.modules()
+        if not list(layer.children())
     ]
-    memory = {way: measure.peak_bytes("norms", "resnet8", way) for way in ("ours", "vmap")}
-    lines.append(
-        {
-            "what": f"the same, peak memory, resnet8, N = {SAMPLES:,}",
-            "against": "torch.func.vmap(grad)",
-            "bytes": memory["ours"],
-            "other_bytes": memory["vmap"],
-            "ratio": memory["vmap"] / memory["ours"],
-            "target": 2,
-        }
+    model(x)
+    for hook in hooks:
+        hook.remove()
+    return sum(sizes)
+
+
+def run(
+    samples: int = SAMPLES, looped_samples: int = LOOPED, repeats: int = measure.REPEATS
+) -> Iterator[dict]:
+    """Return the lines of both networks, and peak memory on the ResNet."""
+    for arch in NETWORKS:
+        yield from of_network(arch, samples, looped_samples, repeats)
+    own, other = measure.peak_bytes(
+        "norms", *(("resnet8", way, samples) for way in ("ours", "vmap"))
     )
-    return lines
+    model, x, _ = problem("resnet8", "batch", CHUNK)
+    yield measure.sizes(
+        f"the same, growth of peak memory, resnet8, N = {samples:,}", "torch.func.vmap(grad)",
+        own, other, target=2, limit="pass", of_limit=own / activations(model, x),
+    )  # fmt: skip

@@ -15,10 +15,13 @@ MEMORY = {
 }  # fmt: skip
 
 
+MACHINE = {"processor": "A chip", "cores": 2, "gpu": False}
+
+
 @pytest.fixture
 def kept(tmp_path, monkeypatch):
     monkeypatch.setenv("BN_MEMORIZATION_ROOT", str(tmp_path))
-    row = {"processor": "A chip", "cores": 2, "load": 0.5, "gpu": False}
+    row = {"load": 0.5, **MACHINE}
     measured.write(
         "speed",
         {"rows": {"a": {**row, "lines": [LINE]}, "b": {**row, "load": 1.5, "lines": [MEMORY]}}},
@@ -54,10 +57,29 @@ def test_the_table_has_a_row_a_line(kept):
         "40.0 (30.0 to 50.0, n = 5)", "3", "25% of a matrix product's rate",
         "2e\N{MINUS SIGN}07",
     ]  # fmt: skip
-    assert "| 3 MiB | 9 MiB | 3.00 | 4 |" in second.replace(NO_BREAK, " ")
+    assert "| 3.15 MB | 9.44 MB | 3.00 | 4 |" in second.replace(NO_BREAK, " ")
 
 
 def test_without_a_measurement_the_page_says_what_makes_one(tmp_path, monkeypatch):
     monkeypatch.setenv("BN_MEMORIZATION_ROOT", str(tmp_path))
     with pytest.raises(Failure, match=r"benchmarks/speed\.py makes it"):
         speed.summary()
+
+
+def add(row: str, lines: list[dict]) -> None:
+    rows = measured.read("speed")["rows"]
+    measured.write("speed", {"rows": {**rows, row: {"load": 0.1, "lines": lines, **MACHINE}}})
+
+
+def test_parts_of_a_step_are_a_table_and_no_comparison(kept):
+    assert speed.step_table() == "Not measured here: `make bench ROWS=step`."
+    before = len(list(speed.lines()))
+    add(speed.STEP, [{"part": "pooling", "seconds": 0.0015, "share": 0.25}])
+    assert speed.step_table().splitlines()[-1] == "| pooling | 1.5 ms | 25% |"
+    assert len(list(speed.lines())) == before
+
+
+def test_how_much_faster_batch_mode_could_be_is_told_by_network(kept):
+    assert "not measured" in speed.bounds()
+    add("c", [{**LINE, "what": "batch-mode norms, lenet, B = 64, vmap", "possible": 3.96}])
+    assert "faster by a factor of 4.0 for lenet." in speed.bounds()

@@ -4,16 +4,25 @@ from collections.abc import Iterator
 
 from bn_memorization import measured
 from bn_memorization.report import MINUS, NO_BREAK
+from bn_memorization.scale import size
 
 NAME = "speed"
-LIMITS = {"product": "a matrix product's rate", "copy": "a copy's rate"}
-MIB = 2**20
+STEP = "step"  # the row of a training step's parts
+LIMITS = {
+    "product": "{:.0%} of a matrix product's rate",
+    "passes": "{:.0%} of a matrix product's rate, by the passes' operations",
+    "copy": "{:.1%} of a copy's rate",
+    "result": "{:.0%} of the result's own size",
+    "pass": "{:.0%} of the layers' outputs for one chunk",
+    "processes": "{:.0%} of that many times one",
+    "imports": "{:.0%} is Python and its imports",
+}
 
 
 def lines() -> Iterator[dict]:
-    """Return every line of every row, in the order in which they were measured."""
+    """Return every line that compares two works, in the order in which they were measured."""
     for row in measured.read(NAME)["rows"].values():
-        yield from row["lines"]
+        yield from (line for line in row["lines"] if "ratio" in line)
 
 
 def reached(line: dict) -> bool:
@@ -53,7 +62,7 @@ def table() -> str:
     head = ("work", "against", "here", "there", "ratio", "to reach", "of the limit", "differ by")
     rows = [head, ("---",) * len(head)]
     for line in lines():
-        limit = f"{line['of_limit']:.0%} of {LIMITS[line['limit']]}" if "limit" in line else ""
+        limit = LIMITS[line["limit"]].format(line["of_limit"]) if "limit" in line else ""
         error = f"{line['error']:.0e}".replace("-", MINUS) if "error" in line else ""
         rows.append(
             (
@@ -70,10 +79,46 @@ def table() -> str:
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 
+def bounds() -> str:
+    """Return how much faster than B backward passes batch mode could be at all, by network."""
+    found: dict[str, float] = {}
+    for line in lines():
+        if "possible" in line:
+            network = line["what"].split(", ")[1]
+            found[network] = line["possible"]
+    if not found:
+        return "Norms in batch mode were not measured."
+    each = ", ".join(f"{ratio:.1f} for {network}" for network, ratio in found.items())
+    return (
+        "If all operations of the backward passes ran at the rate of a matrix product and nothing "
+        f"else took time, they would be faster by a factor of {each}."
+    )
+
+
+def told_part(line: dict) -> str:
+    """Return a part of a training step as one line of text."""
+    return f"{line['part']}: {_time(line['seconds'])}, {line['share']:.0%}"
+
+
+def step_table() -> str:
+    """Return where the time of a training step goes, as a Markdown table."""
+    rows = measured.read(NAME)["rows"]
+    if STEP not in rows:
+        return f"Not measured here: `make bench ROWS={STEP}`."
+    body = [
+        f"| {line['part']} | {_time(line['seconds'])} | {line['share']:.0%} |"
+        for line in rows[STEP]["lines"]
+    ]
+    return "\n".join(["| part | time a step | share |", "| --- | --- | --- |", *body])
+
+
 def _amount(line: dict, whose: str) -> str:
     if "bytes" in line:
-        return f"{line[whose + 'bytes'] / MIB:,.0f} MiB"
-    seconds = line[f"{whose}seconds"]
+        return size(line[whose + "bytes"])
+    return _time(line[f"{whose}seconds"])
+
+
+def _time(seconds: float) -> str:
     return f"{seconds:,.1f} s" if seconds >= 1 else f"{1000 * seconds:.1f} ms"
 
 
