@@ -83,23 +83,25 @@ class Curve:
 
 
 CURVES = (
-    Curve("LiRA, 4,096 samples", "models", (16, 64, 256, 1024), lambda m: lira(m, 4096)),
-    Curve("LiRA, 64 models", "samples", (4096, 16384, 65536, 262144), lambda n: lira(64, n)),
+    Curve("LiRA, 4,096 samples", "models", (64, 128, 256, 512, 1024), lambda m: lira(m, 4096)),
+    Curve(
+        "LiRA, 64 models", "samples", (16384, 32768, 65536, 131072, 262144), lambda n: lira(64, n)
+    ),
     Curve(
         "norms in running mode, LeNet",
         "samples",
-        (64, 256, 1024, 4096),
+        (256, 512, 1024, 2048, 4096),
         functools.partial(norms, "running"),
     ),
     Curve(
         "norms in batch mode, LeNet",
         "samples",
-        (16, 32, 64, 128),
+        (16, 32, 64, 96, 128),
         functools.partial(norms, "batch"),
     ),
-    Curve("training step, LeNet", "samples", (16, 64, 256, 1024), step),
-    Curve("norms in running mode, 64 samples, ResNet", "blocks", (1, 2, 4, 8), deep_norms),
-    Curve("training step, 64 samples, ResNet", "blocks", (1, 2, 4, 8), deep_step),
+    Curve("training step, LeNet", "samples", (32, 64, 128, 256, 512), step),
+    Curve("norms in running mode, 64 samples, ResNet", "blocks", (1, 2, 3, 4, 6), deep_norms),
+    Curve("training step, 64 samples, ResNet", "blocks", (1, 2, 3, 4, 6), deep_step),
 )
 
 

@@ -8,6 +8,7 @@ from matplotlib.figure import Figure
 
 from bn_memorization.figures import INK, WIDTH
 
+MOST_TICKS = 6
 MARKS = ("o", "s", "^", "D", "v")
 UNITS = {"seconds": 1.0, "bytes": 2.0**-20}
 LABELS = {"seconds": "seconds", "bytes": "peak memory, MiB"}
@@ -21,8 +22,8 @@ def curves(found: Sequence[Mapping], quantities: Sequence[str]) -> Figure:
     """
     varied = list(dict.fromkeys(curve["varied"] for curve in found))
     figure, axes = plt.subplots(
-        len(quantities), len(varied), figsize=(WIDTH, 1.2 + 2.1 * len(quantities)),
-        sharex="col", squeeze=False, layout="constrained",
+        len(quantities), len(varied), figsize=(WIDTH, 1.0 + 2.1 * len(quantities)),
+        sharex="col", sharey="row", squeeze=False, layout="constrained",
     )  # fmt: skip
     for column, name in zip(axes.T, varied, strict=True):
         shown = [curve for curve in found if curve["varied"] == name]
@@ -30,7 +31,7 @@ def curves(found: Sequence[Mapping], quantities: Sequence[str]) -> Figure:
             _panel(axis, shown, quantity)
         column[-1].set_xlabel(f"{name}")
         column[0].legend(
-            loc="lower left", bbox_to_anchor=(0, 1), fontsize=6.5, frameon=False, borderpad=0
+            loc="lower left", bbox_to_anchor=(0, 1), fontsize=7, frameon=False, borderpad=0
         )
     for row, quantity in zip(axes, quantities, strict=True):
         row[0].set_ylabel(LABELS[quantity])
@@ -46,6 +47,10 @@ def _panel(axis: plt.Axes, shown: Sequence[Mapping], quantity: str) -> None:
             markerfacecolor="white" if MARKS.index(mark) % 2 else INK, label=curve["what"],
         )  # fmt: skip
     axis.set(xscale="log", yscale="log")
+    axis.minorticks_off()
+    sizes = sorted({size for curve in shown for size in curve["at"]})
+    if len(sizes) <= MOST_TICKS:
+        axis.set_xticks(sizes, [f"{size:,}" for size in sizes])
     axis.grid(visible=True, color="0.9", lw=0.6)
     axis.spines[["top", "right"]].set_visible(False)
 
