@@ -75,7 +75,7 @@ def test_parts_of_a_step_are_a_table_and_no_comparison(kept):
     assert speed.step_table() == "Not measured here: `make bench ROWS=step`."
     before = len(list(speed.lines()))
     add(speed.STEP, [{"part": "pooling", "seconds": 0.0015, "share": 0.25}])
-    assert speed.step_table().splitlines()[-1] == "| pooling | 1.5 ms | 25% |"
+    assert speed.step_table().splitlines()[-1] == f"| pooling | 1.5{NO_BREAK}ms | 25% |"
     assert len(list(speed.lines())) == before
 
 

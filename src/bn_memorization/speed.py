@@ -114,12 +114,14 @@ def step_table() -> str:
 
 def _amount(line: dict, whose: str) -> str:
     if "bytes" in line:
-        return size(line[whose + "bytes"])
+        return size(line[whose + "bytes"]).replace(" ", NO_BREAK)
     return _time(line[f"{whose}seconds"])
 
 
 def _time(seconds: float) -> str:
-    return f"{seconds:,.1f} s" if seconds >= 1 else f"{1000 * seconds:.1f} ms"
+    if seconds >= 1:
+        return f"{seconds:,.1f}{NO_BREAK}s"
+    return f"{1000 * seconds:.1f}{NO_BREAK}ms"
 
 
 def _ratio(line: dict) -> str:
