@@ -9,6 +9,7 @@ import numpy as np
 from scipy import stats
 
 from bn_memorization import figures_bench, measured, speed
+from bn_memorization.report import MINUS
 
 ROW = "scaling"
 QUANTITIES = {"seconds": "time", "bytes": "peak memory"}
@@ -29,7 +30,8 @@ class Power:
     high: float
 
     def __str__(self) -> str:
-        return f"{self.exponent:.2f} ({self.low:.2f} to {self.high:.2f})"
+        text = f"{self.exponent:.2f} ({self.low:.2f} to {self.high:.2f})"
+        return text.replace("-", MINUS)
 
 
 def fit(sizes: Sequence[float], values: Sequence[float]) -> Power:
