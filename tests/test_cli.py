@@ -9,7 +9,17 @@ import papermill
 import pytest
 from checkouts import REPOSITORY, check_out, files_in
 
-from bn_memorization import __version__, book, cli, data, fingerprint, run_kinds, runs
+from bn_memorization import (
+    __version__,
+    book,
+    cli,
+    data,
+    fingerprint,
+    hosting,
+    pdf,
+    run_kinds,
+    runs,
+)
 from bn_memorization.errors import BadInput, Failure
 
 CHAPTER = "01_forced_memorization"
@@ -112,6 +122,9 @@ BAD = [
     (["chapter", "--profile", "smoke", CHAPTER, "epochs=0"], ["epochs=0 is out of range"]),
     (["chapter", CHAPTER, "lr=1", "--profile", "smoke", "epochs=0"], ["epochs=0 is out of range"]),
     (["chapter", CHAPTER, "--profile=smoke", "lr=0"], ["lr=0 is out of range"]),
+    (["pdf", "--profile", "smok"], ["Unknown profile 'smok'", *PROFILES]),
+    (["site", "--profile", "smok"], ["Unknown profile 'smok'", *PROFILES]),
+    (["site", "--address", "name.example"], ["SITE_URL='name.example' is not the address"]),
     (["data", "mnits"], ["Unknown data set 'mnits'", "mean 'mnist'", "cifar10, cifar100, fashion"]),
     (["data", "mnist", "nope"], ["Unknown data set 'nope'"]),
 ]  # fmt: skip
@@ -235,6 +248,8 @@ def test_what_the_verbs_call(call, monkeypatch):
     monkeypatch.setattr(book, "build", lambda profile: calls.append(("build", profile)))
     monkeypatch.setattr(book, "rerun", lambda *words: calls.append(("rerun", *words)))
     monkeypatch.setattr(book, "clean", lambda: calls.append(("clean",)))
+    monkeypatch.setattr(pdf, "make", lambda profile: calls.append(("pdf", profile)))
+    monkeypatch.setattr(hosting, "make", lambda *words: calls.append(("site", *words)))
     monkeypatch.setattr(data, "fetch", lambda names: calls.append(("fetch", names)))
     for words in (
         ["book"],
@@ -246,6 +261,9 @@ def test_what_the_verbs_call(call, monkeypatch):
         ["clean"],
         ["data"],
         ["data", "mnist"],
+        ["pdf"],
+        ["site", "--profile", "smoke"],
+        ["site", "--address", "https://name.example/x"],
     ):
         assert call(*words) == (0, "", "")
     assert calls == [
@@ -258,6 +276,9 @@ def test_what_the_verbs_call(call, monkeypatch):
         ("clean",),
         ("fetch", list(data.DATASETS)),
         ("fetch", ["mnist"]),
+        ("pdf", "quick"),
+        ("site", "smoke", ""),
+        ("site", "quick", "https://name.example/x"),
     ]
 
 
@@ -291,7 +312,7 @@ def test_version_and_help(call):
     assert call("--version") == (0, f"{__version__}\n", "")
     outcome = call("--help")
     assert outcome.status == 0
-    for verb in ("book", "chapter", "data", "test", "lint", "clean"):
+    for verb in ("book", "chapter", "pdf", "site", "data", "test", "lint", "clean"):
         assert f"  {verb} " in outcome.out
 
 

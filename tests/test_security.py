@@ -135,7 +135,7 @@ def makefile(tmp_path):
 
 @pytest.mark.skipif(not shutil.which("make"), reason="there is no make")
 @pytest.mark.parametrize(
-    "variable", ["CHAPTER", "PARAMS", "PROFILE", "EXECUTOR", "DEVICE", "TORCH_INDEX"]
+    "variable", ["CHAPTER", "PARAMS", "PROFILE", "EXECUTOR", "DEVICE", "TORCH_INDEX", "SITE_URL"]
 )
 def test_make_hands_parameters_on_and_runs_none(makefile, variable):
     # Under `make test` a make of its own would take that one's flags, and say where it is.
