@@ -271,21 +271,8 @@ Markdown(plain_settings.sentence(tried))
 #   each residual branch starts smaller than usual in both arms: without BN the sum over the branches
 #   would grow from block to block.
 
-# %% [markdown]
+# %% [markdown] tags=["try-it"]
 # ## Try it
-#
-# - `norm=group` or `norm=layer`: does another normalization do the same? Trains one arm anew.
-# - `norm=affine`: a learned scale and shift with no normalization. Trains one arm anew.
-# - `epochs=60`: does the plain LeNet catch up? Five times the default cost.
-# - `lr=0.005` or `lr=0.08`: how much of the gap is learning rate? The default cost.
-# - `dataset=mnist arch=densenet22 corruption=ood noise_rate=0.1 only=*/*/*/*`: any other combination. An
-#   epoch of DenseNet takes several times as long as one of the small ResNet.
-#
-# ```bash
-# make chapter CHAPTER=01_forced_memorization PARAMS="dataset=fashion_mnist noise_rate=0.1"
-# ```
-#
-# [How to rerun a chapter](../rerunning.md) says where the page appears and what it costs.
 
 # %% tags=["remove-cell"]
 from myst_nb import glue
@@ -296,8 +283,8 @@ report.publish(
     [final, speed, loss], matched.answer(final, speed, loss, (equal, on_log), arm), profile
 )
 
-# %% [markdown]
+# %% [markdown] tags=["made-by"]
 # ## How this page was made
 
 # %% tags=["remove-input"]
-report.provenance(parameters, [*trained, *searched])
+report.provenance([*trained, *searched])

@@ -215,18 +215,8 @@ table.set_caption(
 # - Cliff's delta and the sum over training are our choice.
 # - The images are parts of the data sets, as `train_size` says.
 
-# %% [markdown]
+# %% [markdown] tags=["try-it"]
 # ## Try it
-#
-# - `norm=group` or `norm=layer`: is it batch statistics, or any normalization? Trains one arm anew.
-# - `norm=affine`: a learned scale and shift with no normalization. Trains one arm anew.
-# - `epochs=40`: what happens after the plain network has fitted its corrupted samples too?
-#
-# ```bash
-# make chapter CHAPTER=02_gradient_norms PARAMS="dataset=mnist norm=group"
-# ```
-#
-# [How to rerun a chapter](../rerunning.md) says where the page appears and what it costs.
 
 # %% tags=["remove-cell"]
 from myst_nb import glue
@@ -237,8 +227,8 @@ glue("probed", gradnorm.PROBED, display=False)
 sentence = influence.answer(over_plain, over_clean, arm)
 report.publish([over_plain, over_clean], sentence, profile, norm)
 
-# %% [markdown]
+# %% [markdown] tags=["made-by"]
 # ## How this page was made
 
 # %% tags=["remove-input"]
-report.provenance(parameters, trained)
+report.provenance(trained)

@@ -252,22 +252,8 @@ tables.at_equal_loss(equal, profile)
 # - The unit of every interval is a pair of attacked models.
 # - No augmentation in training, and one view of each image unless `queries` says otherwise.
 
-# %% [markdown]
+# %% [markdown] tags=["try-it"]
 # ## Try it
-#
-# - `n_models=32`: more shadows, a stronger attack and a narrower interval. Keeps the models that are there;
-#   the cost grows in proportion.
-# - `epochs=80 outlier_rate=0.05`: both arms fit their members. Four times the cost of that share.
-# - `dataset=mnist` or `dataset=cifar10`: other images, at the default cost.
-# - `norm=group`: does another normalization give away as much? Trains one arm anew.
-# - `corruption=noise`: outliers that look like nothing else. The cost of the shares above 0.
-# - `queries=5`: the attack sees small shifts too. Trains nothing: every record holds all views.
-#
-# ```bash
-# make chapter CHAPTER=03_membership_inference PARAMS="dataset=mnist outlier_rate=0.05"
-# ```
-#
-# [How to rerun a chapter](../rerunning.md) says where the page appears and what it costs.
 
 # %% tags=["remove-cell"]
 from myst_nb import glue
@@ -276,8 +262,8 @@ arm = report.name(norm)
 glue("arm_name", arm, display=False)
 report.publish(verdicts, tables.answer(verdicts, equal, arm), profile, norm)
 
-# %% [markdown]
+# %% [markdown] tags=["made-by"]
 # ## How this page was made
 
 # %% tags=["remove-input"]
-report.provenance(parameters, shadows)
+report.provenance(shadows)

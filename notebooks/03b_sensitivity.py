@@ -256,19 +256,8 @@ figures_sensitivity.gaps(pairs, sensitivity.CHOICES, profile)
 #   together, for IN and OUT alike. Here the pooled variance is that of the residuals about each sample's own mean, IN
 #   and OUT apart.
 
-# %% [markdown]
+# %% [markdown] tags=["try-it"]
 # ## Try it
-#
-# - `n_models=32`: goes on from the models that are there. How far does the curve rise? The cost grows in proportion.
-# - `epochs=80 outlier_rate=0.05`: margins grow with training, and float32 has more to lose. Four times the cost of
-#   that share.
-# - `norm=group`: no batch statistics, so both modes of the query are one. Trains one arm anew.
-#
-# ```bash
-# make chapter CHAPTER=03b_sensitivity PARAMS="n_models=32 outlier_rate=0.05"
-# ```
-#
-# [How to rerun a chapter](../rerunning.md) says where the page appears and what it costs.
 
 # %% tags=["remove-cell"]
 from myst_nb import glue
@@ -278,8 +267,8 @@ glue("arm_name", arm, display=False)
 verdicts = [mode, precision, models, queries]
 report.publish(verdicts, tables.answer(declared, changes, verdicts, norm), profile, norm)
 
-# %% [markdown]
+# %% [markdown] tags=["made-by"]
 # ## How this page was made
 
 # %% tags=["remove-input"]
-report.provenance(parameters, shadows)
+report.provenance(shadows)

@@ -379,19 +379,9 @@ report.readable(pd.DataFrame(rows, columns=columns)).format("{:.4g}").set_captio
 #   momentum; the derivation needs only a differentiable loss.
 # - The claim is judged on random networks with a single channel; trained networks are looked at beside it. That
 #   *nearly exact* means within a tenth was set before any trained network had been measured so.
-#
+
+# %% [markdown] tags=["try-it"]
 # ## Try it
-#
-# - `cases` sets how many random networks are measured. Below the number that the claim asks for, the verdict is
-#   *not testable at this scale*.
-# - `arch=resnet8 dataset=cifar10`: only convolutions. A few minutes at most.
-# - `batch_size=16` trains other networks, with fewer terms in each layer's statistics.
-#
-# ```bash
-# make chapter CHAPTER=04_margin_growth PARAMS="cases=1000 batch_size=16"
-# ```
-#
-# [How to rerun a chapter](../rerunning.md) says where the page appears.
 
 # %% tags=["remove-cell"]
 sentence = (
@@ -404,8 +394,8 @@ words = {one.claim.key: told(one.claim.key, one.word) for one in verdicts}
 sentence += growth_tables.exact_answer(exact, first, words)
 report.publish([verdict, verdict_exact, *verdicts], sentence, profile)
 
-# %% [markdown]
+# %% [markdown] tags=["made-by"]
 # ## How this page was made
 
 # %% tags=["remove-input"]
-report.provenance(parameters, trained)
+report.provenance(trained)

@@ -210,26 +210,16 @@ Markdown(
 # - `claims.py` and `control_claims.py` hold the thresholds. Those of the claim were made precise when pilot runs on
 #   MNIST had been seen; that of the control was set before it was first measured.
 
-# %% [markdown]
+# %% [markdown] tags=["try-it"]
 # ## Try it
-#
-# - `corruption=ood`: foreign images in place of wrong labels. Trains six networks.
-# - `epochs=30`: is the net pull still the same when all corrupted samples have long been fitted?
-# - `arch=resnet8 dataset=cifar10`: a few minutes at most.
-#
-# ```bash
-# make chapter CHAPTER=04b_gamma_feedback PARAMS="corruption=ood"
-# ```
-#
-# [How to rerun a chapter](../rerunning.md) says where the page appears.
 
 # %% tags=["remove-cell"]
 word = told(special.claim.key, special.word)
 sentence = feedback.answer(share, direction, special, word)
 report.publish([share, direction, special], sentence, profile)
 
-# %% [markdown]
+# %% [markdown] tags=["made-by"]
 # ## How this page was made
 
 # %% tags=["remove-input"]
-report.provenance(parameters, trained)
+report.provenance(trained)

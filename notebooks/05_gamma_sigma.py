@@ -225,24 +225,14 @@ report.readable(kept.assign(profile=profile)).format(digits)
 # - The networks are those of chapter 1, with its sizes, settings and initialization, which are ours. We do not
 #   know the paper's initialization, and the share depends on it.
 
-# %% [markdown]
+# %% [markdown] tags=["try-it"]
 # ## Try it
-#
-# - `weight_decay=0.005`: smaller weights, smaller $\sigma$, larger ratios? Trains chapter 1's networks anew.
-# - `lr=0.005` or `lr=0.08`: the same cost.
-# - `epochs=60`: does the share settle? Five times that cost.
-#
-# ```bash
-# make chapter CHAPTER=05_gamma_sigma PARAMS="weight_decay=0.005"
-# ```
-#
-# [How to rerun a chapter](../rerunning.md) says where the page appears and what it costs.
 
 # %% tags=["remove-cell"]
 report.publish([verdict], trained_ratios.answer(verdict, starts, scaled), profile)
 
-# %% [markdown]
+# %% [markdown] tags=["made-by"]
 # ## How this page was made
 
 # %% tags=["remove-input"]
-report.provenance(parameters, trained)
+report.provenance(trained)

@@ -252,26 +252,14 @@ Markdown(fading.sentence(watched, profile))
 # - The paper's comparison with other remedies is not known to us; weight decay, learning rate and early
 #   stopping were chosen here because they cost nothing to add.
 
-# %% [markdown]
+# %% [markdown] tags=["try-it"]
 # ## Try it
-#
-# - `penalty_form=log penalty_weight=1 penalty_target=0.1,0.25,0.5,1,2`: $\gamma/\sigma$ as a {term}`dose`.
-# - `dataset=fashion_mnist`, `noise_rate=0.01` or `corruption=ood`: the default cost each.
-# - `dataset=cifar10 arch=resnet8`: a ResNet-8 on small color images, several times the default cost.
-# - `rival_weight_decay=0.001,0.01,0.1`: is weight decay enough? Two more runs a seed.
-# - `epochs=40`: do penalized networks fit the corrupted samples later? Four times the default cost.
-#
-# ```bash
-# make chapter CHAPTER=06_regularization PARAMS="dataset=fashion_mnist penalty_form=log"
-# ```
-#
-# [How to rerun a chapter](../rerunning.md) says where the page appears and what it costs.
 
 # %% tags=["remove-cell"]
 report.publish([gain, cost], tables.answer(gain, cost, penalty, pd.concat(rivals)), profile)
 
-# %% [markdown]
+# %% [markdown] tags=["made-by"]
 # ## How this page was made
 
 # %% tags=["remove-input"]
-report.provenance(parameters, trained)
+report.provenance(trained)

@@ -299,18 +299,8 @@ report.readable(reparametrized.split(gap).assign(profile=profile))
 # - The paper states its claims for $\gamma/\sigma$. The invariant form and the runs with weights held are ours.
 # - The thresholds of the penalty are those of chapter 6; the two of one half are ours.
 
-# %% [markdown]
+# %% [markdown] tags=["try-it"]
 # ## Try it
-#
-# - `penalty_form=hinge,log,square penalty_weight=0.1,1`: more of chapter 6's grid, held too.
-# - `penalty_target=0.1,0.5,1`: how low can $\gamma/\sigma$ be pulled without growing weights?
-# - `weight_decay=0.005`: do smaller weights make $\gamma/\sigma$ larger and leave $\rho$? Trains all anew.
-#
-# ```bash
-# make chapter CHAPTER=06b_reparametrization PARAMS="penalty_target=0.5,1"
-# ```
-#
-# [How to rerun a chapter](../rerunning.md) says where the page appears and what it costs.
 
 # %% tags=["remove-cell"]
 verdicts = [grows, scale, gain, cost]
@@ -318,8 +308,8 @@ first = invariant_tables.answer(grows, scale, layers, shares)
 second = reparametrized.answer([gain, cost], gap, ends)
 report.publish(verdicts, f"{first} {second}", profile)
 
-# %% [markdown]
+# %% [markdown] tags=["made-by"]
 # ## How this page was made
 
 # %% tags=["remove-input"]
-report.provenance(parameters, [*trained, *penalized])
+report.provenance([*trained, *penalized])

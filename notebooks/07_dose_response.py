@@ -272,20 +272,8 @@ Markdown(f"{dose_sentences.natural(outcomes, lr)} Profile: {profile}.")
 #   run at these sizes the pool, the looks at it and one learning rate were cut to save time.
 # - Speed, its levels and the exponent are our reading of a mechanism that is stated for one step.
 
-# %% [markdown]
+# %% [markdown] tags=["try-it"]
 # ## Try it
-#
-# - `dose=0.25,0.5,1,2 epochs=80`: low doses need more epochs. Five times the default cost.
-# - `lr=0.05 dose_lr=0.012,0.05`: does the response turn round where steps are long? The default cost.
-# - `lr=0.003 dose_lr=0.0015,0.003 epochs=60`: does the bend at high doses go away? Four times the default cost.
-# - `dose_weight=3`: a weaker pull; the dose is met less.
-# - `dataset=fashion_mnist` or `noise_rate=0.05`: the default cost each.
-#
-# ```bash
-# make chapter CHAPTER=07_dose_response PARAMS="dataset=fashion_mnist dose_weight=10"
-# ```
-#
-# [How to rerun a chapter](../rerunning.md) says where the page appears and what it costs.
 
 # %% tags=["remove-cell"]
 verdicts = [exponent, square, selects, attacked]
@@ -295,8 +283,8 @@ report.publish(
     profile,
 )
 
-# %% [markdown]
+# %% [markdown] tags=["made-by"]
 # ## How this page was made
 
 # %% tags=["remove-input"]
-report.provenance(parameters, [*trained, *shadows])
+report.provenance([*trained, *shadows])

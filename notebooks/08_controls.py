@@ -299,28 +299,15 @@ tables.verdicts(verdicts, profile)
 # - Networks, schedules and pools are ours, as in chapters 1 to 3. The training sets here are smaller than there, so
 #   that both arms can fit all of theirs.
 
-# %% [markdown]
+# %% [markdown] tags=["try-it"]
 # ## Try it
-#
-# - `longer=10`: do both arms fit everything? Twice the cost of the long runs.
-# - `rival_lr=0.005,0.01,0.05,0.1`: a finer choice of rates. Twice the cost of the tuning. From some rate on the
-#   plain network's loss is no number any more, and the chapter stops and says so.
-# - `norms=group`: the two arms and one other. Less than the default cost.
-# - `dataset=fashion_mnist`: images that take longer to fit. The default cost.
-# - `batch_sizes=16,64,128,512`: about twice the cost of that section.
-#
-# ```bash
-# make chapter CHAPTER=08_controls PARAMS="dataset=fashion_mnist longer=10"
-# ```
-#
-# [How to rerun a chapter](../rerunning.md) says where the page appears and what it costs.
 
 # %% tags=["remove-cell"]
 fixed = controls.evidence(values, controls.FIXED, controls.ACCURACY)
 report.publish(verdicts, tables.answer(fixed, verdicts), profile)
 
-# %% [markdown]
+# %% [markdown] tags=["made-by"]
 # ## How this page was made
 
 # %% tags=["remove-input"]
-report.provenance(parameters, [*trained, *shadows, *small])
+report.provenance([*trained, *shadows, *small])

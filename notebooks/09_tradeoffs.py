@@ -248,27 +248,14 @@ Markdown(f"{tables.barely_trained(barely)} Profile: {profile}.")
 # - The paper's comparison of remedies is not known to us; nothing here stands for it.
 # - DP-SGD, group norm and layer norm are ours to add. So is every setting.
 
-# %% [markdown]
+# %% [markdown] tags=["try-it"]
 # ## Try it
-#
-# - `n_models=16`: a stronger attack and narrower intervals. Twice the default cost; keeps the models there are.
-# - `penalty_target=0.1,0.25,0.5,1`: the penalty as a path. Three more kinds of network.
-# - `epsilon=1,2,4,8,16`: the price of privacy. Four more kinds of network.
-# - `epsilon=2,50`: with little noise left, what is lost to clipping and few steps. One more kind of network.
-# - `outlier_rate=0`: no wrong labels. The default cost.
-# - `pool_size=4000 private_epochs=20`: more images for DP-SGD. Over four times the default cost.
-#
-# ```bash
-# make chapter CHAPTER=09_tradeoffs PARAMS="epsilon=1,4,16"
-# ```
-#
-# [How to rerun a chapter](../rerunning.md) says where the page appears and what it costs.
 
 # %% tags=["remove-cell"]
 report.publish(verdicts, tables.answer(verdicts, points, stops, barely, min(epsilon)), profile)
 
-# %% [markdown]
+# %% [markdown] tags=["made-by"]
 # ## How this page was made
 
 # %% tags=["remove-input"]
-report.provenance(parameters, shadows)
+report.provenance(shadows)

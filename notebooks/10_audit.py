@@ -209,27 +209,23 @@ tables.verdicts(verdicts, profile)
 # The paper has no audit. The attack and its signal are those of [chapter 3](03_membership_inference.ipynb), the
 # norms those of [chapter 2](02_gradient_norms.ipynb), the ratio that of [chapter 5](05_gamma_sigma.ipynb).
 
-# %% [markdown]
+# %% [markdown] tags=["try-it"]
 # ## Try it
 #
-# - `model=torchvision.models.resnet18 n_models=6`: a network of torchvision, unchanged. Several minutes.
 # - `images=path/to/folder image_size=64 planted_rate=0`: your own images.
 # - `weights=path/to/weights.pt planted_rate=0`: your own network's γ/σ, and the images with its largest gradients. If the
 #   `.npz` file marks members, it is attacked too.
-# - `images=embedded:cifar10 epochs=30`: every member is fitted. What happens to the planted labels?
 #
 # ```bash
 # PYTHONPATH=my/code make chapter CHAPTER=10_audit \
 #   PARAMS="model=my_networks.make images=my/images.npz planted_rate=0"
 # ```
-#
-# [How to rerun a chapter](../rerunning.md) says where the page appears and what it costs.
 
 # %% tags=["remove-cell"]
 report.publish(verdicts, told.answer(configs[0], audited, verdicts), profile)
 
-# %% [markdown]
+# %% [markdown] tags=["made-by"]
 # ## How this page was made
 
 # %% tags=["remove-input"]
-report.provenance(parameters, shadows)
+report.provenance(shadows)

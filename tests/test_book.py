@@ -7,6 +7,7 @@ import threading
 import time
 from collections import namedtuple
 from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
 import numpy as np
 import pytest
@@ -65,6 +66,19 @@ def build(ran: list[str], profile: str = "smoke") -> list[str]:
     return list(ran)
 
 
+def file_at(address: str) -> Path:
+    """Return the file that a browser opens at an address."""
+    parts = urlsplit(address)
+    assert parts.scheme == "file"
+    return Path(unquote(parts.path))
+
+
+def test_an_address_leads_to_its_file_whatever_the_name(tmp_path):
+    page = tmp_path / "a folder #1 100%" / "lr=0.1,0.2-only=*+*" / "page é.html"
+    assert file_at(book.address(page)) == page.resolve()
+    assert " " not in book.address(page)
+
+
 def append(path: Path, text: str = "\n# changed\n") -> None:
     path.write_text(path.read_text() + text)
 
@@ -80,7 +94,7 @@ def test_the_first_build_runs_all_in_order_and_the_second_nothing(root, ran, cap
     assert build(ran) == []
     out = capsys.readouterr().out
     assert out == f"Nothing to do: the book (smoke) is up to date. {book.first_page()}\n"
-    assert Path(book.first_page()).is_file()
+    assert file_at(book.first_page()).is_file()
     assert files_in(root) == before
 
 
@@ -91,6 +105,8 @@ def test_the_first_build_runs_all_in_order_and_the_second_nothing(root, ran, cap
         ("src/bn_memorization/delta.py", ["01_first", "scoreboard", "pages"]),
         ("src/bn_memorization/omega.py", ["02_second", "scoreboard", "pages"]),
         ("src/bn_memorization/chapter.py", [*ALL, "pages"]),
+        ("src/bn_memorization/rerun_cells.py", [*ALL, "pages"]),
+        ("notebooks/presets.yml", ["02_second", "scoreboard", "pages"]),
         ("src/bn_memorization/site.py", ["pages"]),
         ("notebooks/02_second.py", ["02_second", "scoreboard", "pages"]),
         ("notebooks/scoreboard.py", ["scoreboard", "pages"]),
@@ -102,7 +118,7 @@ def test_the_first_build_runs_all_in_order_and_the_second_nothing(root, ran, cap
 )
 def test_a_change_reruns_only_what_depends_on_it(root, ran, file, runs):
     build(ran)
-    append(root / file)
+    append(root / file, "  - {ask: Why?, params: lr=1}\n" if "presets" in file else "\n# changed\n")
     assert build(ran) == runs
     assert build(ran) == []
 
@@ -343,7 +359,7 @@ def test_a_rerun_leaves_the_book_as_it_is(root, ran, monkeypatch, capsys):
     assert ran == ["01_first", "pages"]
     folder = root / "_build/reruns/01_first-quick-dataset=mnist,cifar10-epochs=2-lr=0.01"
     assert (folder / "01_first.ipynb").is_file()
-    assert f"{folder}/html/book/chapters/01_first.html" in capsys.readouterr().out
+    assert f"file://{folder}/html/book/chapters/01_first.html\n" in capsys.readouterr().out
     after = files_in(root)
     assert {name: after[name] for name in before} == before
     assert {name.split("/")[1] for name in after.keys() - before.keys()} == {"reruns"}

@@ -7,7 +7,7 @@ import nbformat
 import pytest
 import tiny_book
 
-from bn_memorization import chapter, fingerprint
+from bn_memorization import chapter, fingerprint, rerun_cells, runs
 from bn_memorization.errors import BadInput, Failure
 
 CODE = """\
@@ -76,6 +76,16 @@ def test_plan_puts_given_over_profile_over_notebook(root):
         "dataset = ['mnist', 'cifar10']  # one or more",
     ]
     assert cell_of(chapter.plan("02_second", "quick")).splitlines()[1] == "epochs = 3  # passes"
+
+
+def test_a_plan_knows_what_was_given_over_the_profile(root):
+    plan = chapter.plan("01_first", "smoke", {"lr": "0.25", "dataset": "mnist,cifar10"})
+    assert plan.given == {"lr": 0.25, "dataset": ["mnist", "cifar10"]}
+    assert plan.defaults == {"profile": "smoke", "epochs": 2, "lr": 0.5, "dataset": ["mnist"]}
+    assert chapter.plan("01_first", "smoke", {}).given == {}  # a rerun all the same
+    of_book = chapter.plan("01_first", "smoke")
+    assert of_book.given is None
+    assert of_book.defaults == of_book.parameters
 
 
 def test_plan_refuses_bad_input(root):
@@ -270,6 +280,7 @@ def test_a_real_chapter_executed_again_gives_the_same_bytes(built_site, tmp_path
     mark = fingerprint.of_chapter(name, "smoke")
     assert fingerprint.mark_of(finished) == mark
     target = tmp_path / f"{name}.ipynb"
-    chapter.execute(chapter.plan(name, "smoke"), target, mark)
+    plan = chapter.plan(name, "smoke")
+    chapter.execute(rerun_cells.added(plan, runs.run_all(plan.configs)), target, mark)
     assert target.read_bytes() == finished.read_bytes()
     assert os.listdir(tmp_path) == [target.name]

@@ -2,6 +2,7 @@ import threading
 from dataclasses import dataclass
 
 import pytest
+from nbformat.v4 import new_notebook
 
 from bn_memorization import budget, chapter, pipeline, planning, runs
 from bn_memorization.errors import Failure
@@ -38,7 +39,7 @@ def world(monkeypatch):
         executed.setdefault(planned.name, threading.Event()).set()
 
     monkeypatch.setattr(runs, "missing", lambda configs: [c for c in configs if c not in there])
-    monkeypatch.setattr(runs, "run_all", lambda configs: None)
+    monkeypatch.setattr(runs, "run_all", lambda configs: [])
     monkeypatch.setattr(runs, "train_missing", train)
     monkeypatch.setattr(budget, "settled", lambda ended: ended)
     monkeypatch.setattr(planning, "longest_first", lambda configs: sorted(configs, key=str))
@@ -47,7 +48,7 @@ def world(monkeypatch):
 
 
 def job(tmp_path, name: str, *names: str) -> pipeline.Job:
-    planned = chapter.Plan(name, "smoke", {}, None, [Run(one) for one in names])
+    planned = chapter.Plan(name, "smoke", {}, new_notebook(), [Run(one) for one in names])
     return pipeline.Job(planned, tmp_path / f"{name}.ipynb", "mark")
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 from filelock import FileLock, Timeout
 
@@ -116,7 +117,7 @@ def rerun(name: str, profile: str, given: Mapping[str, str]) -> None:
         # Not strict: links to chapters that this small book does not have are no error.
         site.build(Path(staged), folder / "html", mark="rerun", strict=False)
     _report({name: (job.trained, job.executed)}, time.perf_counter() - start)
-    print(f"{name} with your parameters is ready. {folder / 'html' / page}.html")
+    print(f"{name} with your parameters is ready. {address(folder / 'html' / f'{page}.html')}")
 
 
 def _folder_name(name: str, profile: str, values: Mapping[str, object]) -> str:
@@ -131,8 +132,13 @@ def _folder_name(name: str, profile: str, values: Mapping[str, object]) -> str:
 
 
 def first_page() -> str:
-    """Return the path of the book's first page."""
-    return str(paths.site() / "index.html")
+    """Return the address of the book's first page."""
+    return address(paths.site() / "index.html")
+
+
+def address(page: Path) -> str:
+    """Return the address of a page on this disk, which a terminal can open."""
+    return f"file://{quote(str(page.resolve()), safe='/=,+*')}"
 
 
 def check_folders() -> None:

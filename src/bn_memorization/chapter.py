@@ -8,7 +8,7 @@ import re
 import sys
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import jupytext
@@ -28,21 +28,27 @@ ANSI = re.compile(r"\x1b\[[0-9;]*m")
 
 @dataclass(frozen=True)
 class Plan:
-    """A chapter ready to run: its notebook with the parameters in place, and the runs it needs."""
+    """A chapter ready to run: its notebook with the parameters in place, and the runs it needs.
+
+    `defaults` are the parameters as the profile has them, `given` what a rerun puts over them, or
+    None for the page of the book.
+    """
 
     name: str
     profile: str
     parameters: dict[str, object]
     notebook: NotebookNode
     configs: list
+    defaults: Mapping[str, object] = field(default_factory=dict)
+    given: Mapping[str, object] | None = None
 
 
 def plan(name: str, profile: str, given: Mapping[str, object] | None = None) -> Plan:
     """Read a chapter, check its parameters and put them into its parameters cell.
 
-    `given` goes over the profile's settings, and these over the notebook's own. Raises BadInput for
-    an unknown chapter or profile, for parameters as `parameters.check` does, and for parameters
-    that do not go together as `experiments` does.
+    `given`, of a rerun, goes over the profile's settings, and these over the notebook's own. Raises
+    BadInput for an unknown chapter or profile, for parameters as `parameters.check` does, and for
+    parameters that do not go together as `experiments` does.
     """
     check_choice("chapter", name, [*fingerprint.chapters(), fingerprint.SCOREBOARD])
     if "profile" in (given or {}):
@@ -50,13 +56,14 @@ def plan(name: str, profile: str, given: Mapping[str, object] | None = None) -> 
     path = paths.notebooks() / f"{name}.py"
     notebook = jupytext.reads(path.read_text(), fmt="py:percent")
     cell = _parameters_cell(notebook, path)
-    defaults = parameters.declared(cell.source)
-    settings = fingerprint.of_profile(profile, name)
-    values = parameters.check(name, defaults, settings, given or {})
+    declared = parameters.declared(cell.source)
+    defaults = parameters.check(name, declared, fingerprint.of_profile(profile, name))
+    values = parameters.check(name, defaults, given or {})
+    own = None if given is None else {parameter: values[parameter] for parameter in given}
     cell.source = parameters.assign(cell.source, values)
     notebook.metadata["kernelspec"] = KERNEL
     configs = plans.CHAPTERS.get(name, plans.none)(values)
-    return Plan(name, profile, values, notebook, configs)
+    return Plan(name, profile, values, notebook, configs, defaults, own)
 
 
 def _parameters_cell(notebook: NotebookNode, path: Path) -> NotebookNode:

@@ -13,14 +13,14 @@ from pathlib import Path
 
 import yaml
 
-from bn_memorization import paths
+from bn_memorization import paths, presets
 from bn_memorization.errors import BadInput, check_choice
 
 PACKAGE = "bn_memorization"
 SCOREBOARD = "scoreboard"
 # Modules with a part in the result that no chapter imports. What they import in turn is either a
 # chapter's own, or decides whether something can run and not what comes of it.
-EXECUTING = ("chapter", "parameters")
+EXECUTING = ("chapter", "parameters", "rerun_cells", "commands", "presets", "planning")
 BUILDING = ("site", "slim")
 # What prose pages call: see book/_ext/computed.py.
 COMPUTED = "from bn_memorization import citing, exponents, first_page, scale, speed"
@@ -103,9 +103,9 @@ def _named(node: ast.AST) -> Iterable[str]:
 def of_chapter(name: str, profile: str) -> str:
     """Return the hash of all that a chapter's executed notebook depends on.
 
-    Its text, its parameters, the modules that it imports and those that put its parameters in place
-    and execute it, the runs it asks for, the embedded data, the lock and the Python version. Raises
-    BadInput as `of_profile` does.
+    Its text, its parameters, the reruns it suggests, the modules that it imports and those that
+    put its parameters in place and execute it, the runs it asks for, the embedded data, the lock
+    and the Python version. Raises BadInput as `of_profile` does.
     """
     notebook = paths.notebooks() / f"{name}.py"
     source = notebook.read_text()
@@ -116,7 +116,8 @@ def of_chapter(name: str, profile: str) -> str:
         *modules_used(source).union(_own(EXECUTING)),
     ]
     settings = json.dumps(of_profile(profile, name), sort_keys=True, default=str)
-    return _hash(files, settings, platform.python_version())
+    suggested = json.dumps(presets.read(name))
+    return _hash(files, settings, suggested, platform.python_version())
 
 
 def of_scoreboard(profile: str) -> str:

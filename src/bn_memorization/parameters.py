@@ -140,6 +140,12 @@ def declared(cell: str) -> dict[str, object]:
     return defaults
 
 
+def explained(cell: str) -> dict[str, str]:
+    """Return {name: comment} of a parameters cell, or no text for a parameter without a comment."""
+    lines = [line.partition("  # ") for line in cell.splitlines()]
+    return {head.partition("=")[0].strip(): comment for head, _, comment in lines if "=" in head}
+
+
 def of_command_line(pairs: Iterable[str]) -> dict[str, str]:
     """Return {name: text} of words like `epochs=5`. Raises BadInput for a word of another form."""
     given = {}

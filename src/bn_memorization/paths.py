@@ -57,6 +57,11 @@ def profiles() -> Path:
     return notebooks() / "profiles"
 
 
+def presets() -> Path:
+    """Return the file of the reruns that each chapter suggests."""
+    return notebooks() / "presets.yml"
+
+
 def book() -> Path:
     """Return the folder of the prose pages."""
     return root() / "book"

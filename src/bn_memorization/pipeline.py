@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from bn_memorization import budget, chapter, executors, planning, runs
+from bn_memorization import budget, chapter, executors, planning, rerun_cells, runs
 from bn_memorization.errors import Failure
 from bn_memorization.run_kinds import Config
 
@@ -72,10 +72,9 @@ def _execute(job: Job) -> None:
         raise runs.failure(job.failed, job.of) from next(iter(job.failed.values()))
     tqdm.write(f"{job.planned.name} ({job.planned.profile})")
     start = time.perf_counter()
-    runs.run_all(
-        job.planned.configs
-    )  # all are there; a damaged one is told here, and not by a cell
-    chapter.execute(job.planned, job.target, job.mark)
+    # All are there; a damaged one is told here, and not by a cell.
+    done = runs.run_all(job.planned.configs)
+    chapter.execute(rerun_cells.added(job.planned, done), job.target, job.mark)
     job.executed = time.perf_counter() - start
 
 

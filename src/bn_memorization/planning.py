@@ -59,6 +59,16 @@ def work(config: Config) -> float:
     return config.epochs * _trained_on(config) * PASS[config.arch]
 
 
+def compared(wanted: Iterable[Config], own: Iterable[Config]) -> tuple[int, float]:
+    """Return how many runs of `wanted` are not among `own`, and their work against all of `own`'s.
+
+    Without any `own` there is nothing to compare with: NaN.
+    """
+    known = set(own)
+    new = set(wanted) - known
+    return len(new), sum(map(work, new)) / sum(map(work, known)) if known else math.nan
+
+
 def longest_first(configs: Iterable[Config]) -> list[Config]:
     """Return the runs in the order that leaves the least to wait for at the end."""
     return sorted(configs, key=work, reverse=True)

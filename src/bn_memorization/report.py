@@ -19,7 +19,6 @@ from bn_memorization.config import SETTING, WORDS
 from bn_memorization.control_claims import told
 from bn_memorization.corrupt import FLIP
 from bn_memorization.judging import Evidence, Verdict
-from bn_memorization.parameters import told as parameter_told
 from bn_memorization.train import Run
 
 MINUS, NO_BREAK = "\N{MINUS SIGN}", "\N{NO-BREAK SPACE}"
@@ -193,14 +192,12 @@ def trained(runs: Sequence[Run], profile: str) -> Markdown:
     )
 
 
-def provenance(parameters: dict[str, object], runs: Iterable[Run] = ()) -> Styler:
-    """Return how a chapter was made, a row a fact: package, parameters and the runs' records.
+def provenance(runs: Iterable[Run] = ()) -> Styler:
+    """Return what a chapter was made with, a row a fact: the package and the runs' records.
 
-    Of a parameter also what it may be, and whether the time of training is in proportion to it.
     Nothing here changes when the same records are read again.
     """
     facts = {"package": f"bn_memorization {__version__}"}
-    facts |= {f"parameter {key}": repr(value) for key, value in parameters.items()}
     metas = [run.meta for run in runs]
     if metas:
         facts["trained models"] = str(len(metas))
@@ -211,9 +208,7 @@ def provenance(parameters: dict[str, object], runs: Iterable[Run] = ()) -> Style
             facts[package] = _distinct(meta["versions"][package] for meta in metas)
         facts["data (sha256)"] = _distinct(meta["data_sha256"][:12] for meta in metas)
         facts["commit"] = _distinct(_commit(meta["git"]) for meta in metas)
-    told = {f"parameter {key}": parameter_told(key) for key in parameters}
-    rows = [(fact, value, *told.get(fact, ("", ""))) for fact, value in facts.items()]
-    return readable(pd.DataFrame(rows, columns=["fact", "value", "may be", "cost"]))
+    return readable(pd.DataFrame(list(facts.items()), columns=["fact", "value"]))
 
 
 def _distinct(values: Iterable[object]) -> str:

@@ -88,14 +88,28 @@ def _listed(entries: list[dict]) -> list[str]:
 
 
 def stage(chapter: Path, into: Path) -> str:
-    """Lay out a small book of one executed chapter and the pages it links to; return its page."""
+    """Lay out a small book of a rerun, its comparison with the book's page, and what they link to.
+
+    Returns the rerun's page. What the book has is read and left as it is.
+    """
+    from bn_memorization import comparing, rerun_cells  # seconds of imports, only for a rerun
+
     page = f"book/chapters/{chapter.stem}"
+    beside = f"{page}{rerun_cells.BESIDE}"
     reference = [f"book/{name}" for name in ("notation", "glossary", "rerunning", "references")]
     shutil.copytree(paths.book(), into / "book", ignore=shutil.ignore_patterns("chapters"))
     shutil.copy(paths.root() / "_config.yml", into)
     (into / page).parent.mkdir()
     shutil.copy(chapter, into / f"{page}.ipynb")
-    parts = [{"caption": "Reference", "chapters": [{"file": name} for name in reference]}]
+    text, images = comparing.page(chapter, paths.chapters() / chapter.name)
+    (into / f"{beside}.md").write_text(text)
+    (into / page).with_name(comparing.FOLDER).mkdir()
+    for name, svg in images.items():
+        (into / page).with_name(comparing.FOLDER).joinpath(name).write_text(svg)
+    parts = [
+        {"caption": "The rerun and the book", "chapters": [{"file": beside}]},
+        {"caption": "Reference", "chapters": [{"file": name} for name in reference]},
+    ]
     contents = {"format": "jb-book", "root": page, "parts": parts}
     (into / "_toc.yml").write_text(yaml.safe_dump(contents))
     return page
