@@ -118,7 +118,7 @@ def test_the_first_build_runs_all_in_order_and_the_second_nothing(root, ran, cap
 )
 def test_a_change_reruns_only_what_depends_on_it(root, ran, file, runs):
     build(ran)
-    append(root / file, "  - {ask: Why?, params: lr=1}\n" if "presets" in file else "\n# changed\n")
+    append(root / file, "  - {ask: Why, params: lr=1}\n" if "presets" in file else "\n# changed\n")
     assert build(ran) == runs
     assert build(ran) == []
 

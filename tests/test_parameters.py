@@ -563,3 +563,12 @@ def test_a_parameter_tells_what_it_may_be_and_what_more_of_it_costs(name, allowe
 
 def test_what_costs_more_is_a_parameter():
     assert parameters.VOCABULARY.keys() >= parameters.MULTIPLIES
+
+
+def test_comments_explain_the_parameters():
+    cell = 'epochs = 3  # passes, all of them\nonly = ["a # b"]\n\nlr = 0.5  # x = y'
+    assert parameters.explained(cell) == {
+        "epochs": "passes, all of them",
+        "only": "",
+        "lr": "x = y",
+    }

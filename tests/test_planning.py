@@ -1,3 +1,4 @@
+import math
 from dataclasses import replace
 
 import made_shadows
@@ -37,6 +38,15 @@ def test_a_shadow_model_trains_on_half_of_its_pool():
 def test_the_longest_runs_come_first():
     runs = [RUN, replace(RUN, epochs=9), replace(RUN, arch="resnet8"), replace(RUN, seed=4)]
     assert planning.longest_first(runs) == [runs[2], runs[1], runs[0], runs[3]]
+
+
+def test_runs_are_compared_by_their_work():
+    own = [RUN, replace(RUN, seed=4)]
+    assert planning.compared(own, own) == (0, 0.0)
+    assert planning.compared([RUN, replace(RUN, epochs=6), replace(RUN, epochs=6)], own) == (1, 1.5)
+    new, share = planning.compared([RUN], [])
+    assert new == 1
+    assert math.isnan(share)
 
 
 def test_a_plan_counts_a_shared_run_for_the_first_chapter_alone():

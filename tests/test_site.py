@@ -63,6 +63,7 @@ def test_stage_lays_out_one_chapter_and_what_it_links_to(root, tmp_path_factory)
     assert site.stage(executed, into) == "book/chapters/01_first"
     assert site.pages(into) == [
         "book/chapters/01_first",
+        "book/chapters/01_first-beside",
         "book/notation",
         "book/glossary",
         "book/rerunning",

@@ -96,6 +96,5 @@ def executed(mark: str = "", **glued: str) -> nbformat.NotebookNode:
         for key, text in glued.items()
     ]
     cells = [nbformat.v4.new_code_cell("...", outputs=outputs, id="cell-000")]
-    return nbformat.v4.new_notebook(
-        cells=cells, metadata={"bn_memorization": {"made_from": mark, "parameters": {}}}
-    )
+    made = {"made_from": mark, "parameters": {"profile": "smoke"}}
+    return nbformat.v4.new_notebook(cells=cells, metadata={"bn_memorization": made})
