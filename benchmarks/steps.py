@@ -54,20 +54,23 @@ def part_of(name: str) -> str:
 def run(steps: int = STEPS) -> Iterator[dict]:
     """Return a line for each part: its seconds a step and its share of the step.
 
-    What torch's operations do not account for is Python's and that of calling them.
+    Shares are those under the profiler, whose own cost is counted with Python's. Seconds are these
+    shares of a step without it.
     """
     executors.make_deterministic()
     settings = replace(training.config("lenet", "mnist", 4096, 1), eval_size=EVALUATED)
     images = data.load(settings.dataset, "embedded")
     step = stepper(settings, images)
-    whole = _seconds(step, steps)  # without the profiler, which costs time itself
+    whole = _seconds(step, steps)
     with profile(activities=[ProfilerActivity.CPU]) as watched:
+        start = time.perf_counter()
         for _ in range(steps):
             step()
+        slowed = time.perf_counter() - start
     parts = dict.fromkeys([*PARTS, ELSE], 0.0)
     for event in watched.key_averages():
-        parts[part_of(event.key)] += event.self_cpu_time_total / 1e6 / steps
-    parts[CALLS] = max(whole - sum(parts.values()), 0.0)
+        parts[part_of(event.key)] += whole * event.self_cpu_time_total / 1e6 / slowed
+    parts[CALLS] = whole - sum(parts.values())
     parts[EVALUATION] = _evaluation(settings, images)
     for part, seconds in sorted(parts.items(), key=lambda item: -item[1]):
         yield {"part": part, "seconds": seconds, "share": seconds / (whole + parts[EVALUATION])}
