@@ -39,7 +39,7 @@ def test_what_cannot_be_read_or_told_is_found():
 @pytest.mark.parametrize("width", [1400, 390])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_no_page_has_violations(address, site, names, scheme, width):
-    pages = [*names, *(name for name in ("search", "404") if (site / f"{name}.html").is_file())]
+    beside = [path.stem for path in site.glob("*.html") if path.stem != "index"]
     found = {}
     with open_browser() as browser:
         page = browser.new_context(
@@ -47,7 +47,7 @@ def test_no_page_has_violations(address, site, names, scheme, width):
             color_scheme=scheme,
             reduced_motion="reduce",  # else a color may be read in the middle of its change
         ).new_page()
-        for name in pages:
+        for name in [*names, *beside]:
             page.goto(f"{address}/{name}.html")
             page.evaluate(OPEN)
             if left := violations(page):
