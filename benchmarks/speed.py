@@ -9,8 +9,8 @@ import time
 
 import torch
 
-from benchmarks import attack, batch_norms, measure, norms, pages, scaling, steps, training
-from bn_memorization import exponents, measured, speed
+from benchmarks import attack, batch_norms, measure, norms, pages, scaling, stacked, steps, training
+from bn_memorization import exponents, measured, speed, stack_speed
 from bn_memorization.errors import BadInput, Failure, check_choice
 
 ROWS = {
@@ -21,8 +21,13 @@ ROWS = {
     "training": training.run,
     speed.STEP: steps.run,
     exponents.ROW: scaling.run,
+    stack_speed.ROW: stacked.run,
 }
-TOLD = {speed.STEP: speed.told_part, exponents.ROW: exponents.told}
+TOLD = {
+    speed.STEP: speed.told_part,
+    exponents.ROW: exponents.told,
+    stack_speed.ROW: stack_speed.told,
+}
 
 
 def main(names: list[str]) -> None:

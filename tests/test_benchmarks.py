@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from bn_memorization import exponents, gradnorm, measured, paths, speed
+from bn_memorization import exponents, gradnorm, measured, paths, speed, stack_speed
 from bn_memorization.errors import BadInput, Failure
 
 sys.path.append(str(paths.root()))
@@ -19,6 +19,7 @@ from benchmarks import (
     norms,
     pages,
     scaling,
+    stacked,
     steps,
     training,
 )
@@ -152,6 +153,15 @@ def test_pages_are_measured_where_the_book_is_up_to_date(tmp_path, monkeypatch):
 def test_a_command_that_fails_is_told():
     with pytest.raises(Failure, match="a word failed: no luck"):
         pages.python("import sys; sys.exit('no luck')", "a", "word")
+
+
+def test_a_stack_is_equal_to_its_networks_and_told_without_a_gpu():
+    torch.set_num_threads(1)
+    gpu, cpu = stacked.run(networks=2, pool=200, epochs=1, repeats=1)
+    assert cpu["error"] <= cpu["tolerance"]
+    assert cpu["times"] > 0
+    if not torch.cuda.is_available():
+        assert "not measured on a GPU" in stack_speed.told(gpu)
 
 
 def test_peak_memory_is_that_of_the_work_and_not_of_what_came_before():

@@ -23,7 +23,7 @@ SCOREBOARD = "scoreboard"
 EXECUTING = ("chapter", "parameters", "rerun_cells", "commands", "presets", "planning")
 BUILDING = ("site", "slim")
 # What prose pages call: see book/_ext/computed.py.
-COMPUTED = "from bn_memorization import citing, exponents, first_page, scale, speed"
+COMPUTED = "from bn_memorization import citing, exponents, first_page, scale, speed, stack_speed"
 MARK = "bn_memorization"  # where an executed notebook's metadata holds what made it
 
 
