@@ -32,6 +32,9 @@ MATCHED = {
     "penalty_cost": "penalty_held_cost",
 }
 
+# Controls on a size, which has no sign to tell.
+SIZES = {"sensitivity_precision"}
+
 
 def told(key: str, word: str) -> str:
     """Return a verdict's word as readers see it: that of a control is its own."""

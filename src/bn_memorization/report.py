@@ -87,6 +87,11 @@ def between(low: float, high: float, unit: str) -> str:
     return last if first == last else f"{first.partition(NO_BREAK)[0]} to {last}"
 
 
+def unsigned(text: str) -> str:
+    """Return the text of a size, which has no sign to tell."""
+    return text.replace("+", "")
+
+
 def span(evidence: Sequence[Evidence], unit: str) -> str:
     """Return the range of the estimates over settings as text; n = 0 is no estimate."""
     estimates = [item.estimate for item in evidence if item.n]

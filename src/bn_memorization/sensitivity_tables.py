@@ -10,7 +10,17 @@ from bn_memorization.control_claims import told
 from bn_memorization.judging import Evidence, Verdict
 from bn_memorization.membership import Pool, mean_tpr
 from bn_memorization.queries import VIEWS
-from bn_memorization.report import between, cell, count, name, number, readable, setting, span
+from bn_memorization.report import (
+    between,
+    cell,
+    count,
+    name,
+    number,
+    readable,
+    setting,
+    span,
+    unsigned,
+)
 from bn_memorization.sensitivity import Aucs, Pairs
 
 UNRESOLVED = "not resolvable"
@@ -50,18 +60,13 @@ def sizes(verdict: Verdict, changes: Sequence[Evidence], profile: str, norm: str
     for item, change, word in zip(verdict.evidence, changes, verdict.words, strict=True):
         row = {
             "setting": setting(item.where),
-            "size of the change": _unsigned(number(item.estimate, "AUC")),
-            f"interval ({item.interval})": _unsigned(between(item.low, item.high, "AUC")),
+            "size of the change": unsigned(number(item.estimate, "AUC")),
+            f"interval ({item.interval})": unsigned(between(item.low, item.high, "AUC")),
             "change of the gap": _gap(change),
             "n": item.n,
         }
         rows.append(row | ({"verdict": told(verdict.claim.key, word)} if norm == BN else {}))
     return _table(rows, f"Through float32 ({profile}). Of the size, no end is below zero.")
-
-
-def _unsigned(text: str) -> str:
-    """Return the text of a size, which has no sign to tell."""
-    return text.replace("+", "")
 
 
 def ceiling(pairs: Pairs, profile: str) -> Styler:
@@ -142,5 +147,5 @@ def answer(
         f"{mode} with networks queried in training mode, {models} with half of the models, the "
         f"attacked pair included, and {queries} with six views of each image. Margins through "
         f"float32 probabilities move it by {span(changes, 'AUC')}, and in a pair of models by a "
-        f"size of {_unsigned(precision)}."
+        f"size of {unsigned(precision)}."
     )
