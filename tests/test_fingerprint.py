@@ -302,6 +302,16 @@ def test_mark_of_reads_what_an_executed_notebook_says(tmp_path):
     assert fingerprint.mark_of(path) == "5"
 
 
+def test_the_parameters_are_those_that_an_executed_notebook_says(tmp_path):
+    path = tmp_path / "a.ipynb"
+    said = {"made_from": "5", "parameters": {"epochs": 3}}
+    path.write_text(json.dumps({"metadata": {"bn_memorization": said}, "cells": []}))
+    assert fingerprint.parameters_of(path) == {"epochs": 3}
+    path.write_text("{}")
+    with pytest.raises(KeyError):
+        fingerprint.parameters_of(path)
+
+
 @pytest.mark.parametrize(
     "text",
     ["", "{", "[]", "null", "5", '"text"', "{}", '{"metadata": {}}', '{"metadata": null}',

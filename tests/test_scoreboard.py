@@ -6,6 +6,7 @@ from pathlib import Path
 import nbformat
 import pytest
 import tiny_book
+from IPython.display import Markdown
 from verdicts import NOT, REPRODUCED, UNTESTED, evidence, verdict
 
 from bn_memorization import control_claims, fingerprint, report, scoreboard
@@ -112,6 +113,25 @@ def test_a_claim_survives_as_its_control_says(controlled):
         assert rows_of(results)[final.statement][5] == f"[{said}](08_c.ipynb) ({where})"
 
 
+def test_a_row_survives_as_its_control_says_in_the_same_setting(controlled):
+    """Of more images or fewer; and only what holds, at least in part, has something to survive."""
+    final, loss = CLAIMS["forced_final"], CLAIMS["forced_loss"]
+    reproduced, failed = RESULTS["forced_final"]["rows"]
+    assert scoreboard.row_survives(final, reproduced, RESULTS) == "not asked"
+    fewer = verdict(evidence(-0.1, 0.1, 0.3, sizes="9 images"), NOT)
+    results = RESULTS | {"a": found("a", fewer)}
+    assert scoreboard.row_survives(final, reproduced, results) == "in part"
+    assert scoreboard.row_survives(final, failed, results) == "nothing to survive"
+    assert scoreboard.row_survives(loss, reproduced, results) == "not asked"
+    elsewhere = reproduced | {"where": {"dataset": "fashion_mnist"}}
+    assert scoreboard.row_survives(final, elsewhere, results) == "not asked"
+
+
+def test_titles_have_the_number_of_their_claim_and_greek_letters():
+    assert scoreboard.titled(CLAIMS["penalty_cost"]) == "7. Penalty on γ/σ: cost"
+    assert scoreboard.titled(CONTROLS["audit_attack"]) == CONTROLS["audit_attack"].title
+
+
 def test_summary_counts_what_survives(controlled):
     results = RESULTS | {"a": found("a", verdict(NOT)), "b": found("b", verdict(REPRODUCED))}
     told = scoreboard.summary(results).partition("reproduced.")[2]
@@ -128,11 +148,11 @@ def test_a_claim_that_is_not_reproduced_survives_nothing(controlled):
 def test_a_control_on_no_claim_has_no_number(monkeypatch):
     alone = {"c": replace(CLAIMS["forced_final"], key="c", number=0, title="Alone")}
     monkeypatch.setattr(scoreboard, "CONTROLS", alone)
-    assert scoreboard.controls({}).data.splitlines()[2].startswith("| none |")
+    assert table_of(scoreboard.controls({}))[2].startswith("| none |")
 
 
 def test_controls_have_a_table_of_their_own_and_words_of_their_own(controlled):
-    lines = scoreboard.controls(RESULTS | {"a": found("a", verdict(NOT))}).data.splitlines()
+    lines = table_of(scoreboard.controls(RESULTS | {"a": found("a", verdict(NOT))}))
     assert len(lines) == 4
     assert lines[2].endswith("| [not shown](08_c.ipynb) |")
     assert lines[3].endswith("| [not run in this build](08_c.ipynb) |")
@@ -144,11 +164,19 @@ def test_every_match_is_of_a_claim_by_a_control_on_it():
     assert not CONTROLS.keys() & CLAIMS.keys()
 
 
+def table_of(folded: Markdown) -> list[str]:
+    """Return the lines of a table, and check that it is folded under a title."""
+    first, *lines, last = folded.data.splitlines()
+    assert first.startswith(":::{dropdown} What each ")
+    assert last == ":::"
+    return lines
+
+
 def rows_of(results: dict) -> dict[str, list[str]]:
     """Return {statement: row} of the overview, its rule and head checked."""
     lines = [
         [part.strip().replace(r"\|", "|") for part in re.split(r"(?<!\\)\|", line)[1:-1]]
-        for line in scoreboard.overview(results).data.splitlines()
+        for line in table_of(scoreboard.overview(results))
     ]
     head, rule, *rows = lines
     assert set("".join(rule)) == {"-"}

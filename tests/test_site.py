@@ -1,3 +1,4 @@
+import json
 import shutil
 from pathlib import Path
 
@@ -120,6 +121,20 @@ def test_a_good_source_becomes_pages_and_a_broken_one_leaves_them(source, tmp_pa
     assert files_in(target) == {
         name.removeprefix("html/"): content for name, content in before.items()
     }
+
+
+def test_the_lists_of_the_scoreboard_lie_beside_its_page(root, tmp_path):
+    """Where there is one; a page of a chapter alone has none."""
+    html = tmp_path / "html"
+    (html / site.CHAPTERS).mkdir(parents=True)
+    site._put_lists(root, html)
+    assert not (html / site.CHAPTERS / site.LISTS).exists()
+    text = "claim,record\nforced_final,runs/train/abc\n"
+    scoreboard = root / site.CHAPTERS / "scoreboard.ipynb"
+    scoreboard.parent.mkdir()
+    nbformat.write(tiny_book.executed(records=json.dumps({"01_first-quick.csv": text})), scoreboard)
+    site._put_lists(root, html)
+    assert (html / "book/chapters/records/01_first-quick.csv").read_text() == text
 
 
 def test_a_page_that_jupyter_book_leaves_out_in_silence_is_a_failure(root, tmp_path, monkeypatch):

@@ -15,7 +15,7 @@ for (const box of document.querySelectorAll("[data-script=sortable]")) {
     const label = document.createElement("label");
     const select = document.createElement("select");
     const values = [...new Set(kept.map((row) => row[place]))];
-    if (name === "about") values.sort();
+    values.sort((a, b) => a.localeCompare(b, "en", { numeric: true }));
     select.append(new Option("all", ""), ...values.map((value) => new Option(value, value)));
     select.addEventListener("change", filter);
     label.append(`${name} `, select);
@@ -35,7 +35,6 @@ for (const box of document.querySelectorAll("[data-script=sortable]")) {
 
   const heads = [...box.querySelectorAll("thead th")];
   heads.forEach((head, column) => {
-    if (head.textContent === "on a scale") return;
     const button = document.createElement("button");
     button.type = "button";
     button.textContent = head.textContent;

@@ -157,6 +157,14 @@ def mark_of(path: Path) -> str | None:
         return None
 
 
+def parameters_of(path: Path) -> dict[str, object]:
+    """Return the parameters that an executed notebook says it was executed with.
+
+    Raises KeyError when it does not say so.
+    """
+    return json.loads(path.read_text())["metadata"][MARK]["parameters"]
+
+
 def _hash(files: Iterable[Path], *texts: str) -> str:
     digest = hashlib.sha256()
     for path in sorted(files):

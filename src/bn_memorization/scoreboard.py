@@ -19,6 +19,7 @@ from bn_memorization.report import setting
 
 NOT_RUN = "not run in this build"
 NOT_ASKED = "not asked"
+NOTHING = "nothing to survive"
 SURVIVES = {
     REPRODUCED: "yes",
     PARTLY: "in part",
@@ -88,6 +89,30 @@ def survives(claim: Claim, results: Results) -> str:
     return SURVIVES[results[control]["word"]] if control in results else NOT_RUN
 
 
+def row_survives(claim: Claim, row: dict, results: Results) -> str:
+    """Return the same of a claim's row, a setting: what its control found there.
+
+    A row that is not reproduced has nothing that could survive.
+    """
+    control = MATCHED.get(claim.key)
+    found = results[control]["rows"] if control in results else []
+    there = [one["verdict"] for one in found if place(one) == place(row)]
+    if row["verdict"] in (NOT_REPRODUCED, NOT_TESTABLE):
+        return NOTHING
+    return SURVIVES[there[0]] if there else NOT_ASKED
+
+
+def place(row: dict) -> dict[str, object]:
+    """Return the setting of a row without its sizes: a control may be of fewer images."""
+    return {name: value for name, value in row["where"].items() if name != "sizes"}
+
+
+def titled(claim: Claim) -> str:
+    """Return a claim's title with the number of the paper's claim, if it bears on one."""
+    title = claim.title.replace("gamma/sigma", "γ/σ")
+    return f"{claim.number}. {title}" if claim.number else title
+
+
 def _survival(claim: Claim, results: Results) -> str:
     """Return the same as a table's cell: linked, with the settings that were matched."""
     control = CONTROLS.get(MATCHED.get(claim.key, ""))
@@ -102,13 +127,15 @@ def _survival(claim: Claim, results: Results) -> str:
 def overview(results: Results) -> Markdown:
     """Return the table of the paper's claims: statement, measure, threshold, verdict, control."""
     rows = [[*_cells(claim, results), _survival(claim, results)] for claim in CLAIMS.values()]
-    return _markdown(["claim", "the claim, in our words", *_HEAD, "survives matching?"], rows)
+    head = ["claim", "the claim, in our words", *_HEAD, "survives matching?"]
+    return _folded("What each claim says, what is measured, and what decides it", head, rows)
 
 
 def controls(results: Results) -> Markdown:
     """Return the table of our own controls: what each states, measures and found."""
     rows = [_cells(control, results) for control in CONTROLS.values()]
-    return _markdown(["on claim", "the control", *_HEAD], rows)
+    head = ["on claim", "the control", *_HEAD]
+    return _folded("What each control says, what is measured, and what decides it", head, rows)
 
 
 def _cells(claim: Claim, results: Results) -> list[str]:
@@ -117,10 +144,12 @@ def _cells(claim: Claim, results: Results) -> list[str]:
     return [number, claim.statement, claim.quantity, _holds_if(claim), verdict]
 
 
-def _markdown(head: list[str], rows: Iterable[list[str]]) -> Markdown:
+def _folded(title: str, head: list[str], rows: Iterable[list[str]]) -> Markdown:
+    """Return a table that a reader opens by its title."""
     lines = [head, ["---"] * len(head)]
     lines += [[text.replace("|", BAR) for text in row] for row in rows]
-    return Markdown("\n".join(f"| {' | '.join(line)} |" for line in lines))
+    table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    return Markdown(f":::{{dropdown}} {title}\n{table}\n:::")
 
 
 def _holds_if(claim: Claim) -> str:

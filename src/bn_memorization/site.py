@@ -1,5 +1,6 @@
 """The static pages: jupyter-book on a clean folder, warnings as errors, moved into place whole."""
 
+import json
 import os
 import shutil
 import subprocess
@@ -11,11 +12,13 @@ from types import MappingProxyType
 
 import yaml
 
-from bn_memorization import paths
+from bn_memorization import fingerprint, paths
 from bn_memorization.errors import Failure
 from bn_memorization.slim import slim
 
 STAMP = ".made_from"
+CHAPTERS = "book/chapters"  # in the sources and in the site
+LISTS = "records"  # what the scoreboard glues them under, and their folder
 
 
 def stamp_of(site: Path) -> str | None:
@@ -49,9 +52,23 @@ def build(
         html = Path(work, "_build", "html")
         _check(done, html, source)
         slim(html)
+        _put_lists(source, html)
         (html / STAMP).write_text(mark)
         shutil.rmtree(target, ignore_errors=True)
         os.replace(html, target)
+
+
+def _put_lists(source: Path, html: Path) -> None:
+    """Put the files that the scoreboard of `source` glued, if it has one, beside its page."""
+    scoreboard = source / CHAPTERS / f"{fingerprint.SCOREBOARD}.ipynb"
+    if not scoreboard.is_file():
+        return
+    from bn_memorization.chapter import glued  # seconds of imports, only for work
+
+    for name, text in json.loads(glued(scoreboard, LISTS)).items():
+        path = html / CHAPTERS / LISTS / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
 
 
 def _script() -> str:
