@@ -6,7 +6,7 @@ from nbformat.v4 import new_code_cell, new_notebook, new_output
 from test_scoreboard import found
 from verdicts import evidence, verdict
 
-from bn_memorization import first_page, scoreboard
+from bn_memorization import first_page, plain_answer, scoreboard
 from bn_memorization.claims import CLAIMS
 from bn_memorization.errors import Failure
 
@@ -36,21 +36,35 @@ def test_a_gap_stands_beside_the_same_setting_at_equal_training():
     assert (gap["epochs"]["estimate"], gap["training"]["estimate"]) == (0.5, 0.05)
 
 
-def test_the_answer_gives_both_with_the_interval_of_the_second(collected):
-    text = first_page.answer().replace("\N{NO-BREAK SPACE}", " ")
-    assert text.startswith(scoreboard.summary(RESULTS).replace("\N{NO-BREAK SPACE}", " "))
-    assert (
-        "+50.0 points, and **+5.0 points** (\N{MINUS SIGN}10.0 to +20.0 points, n = 4)".replace(
-            "\N{MINUS SIGN}", "\N{MINUS SIGN}"
-        )
-        in text
-    )
+def plain_spaces(text: str) -> str:
+    return text.replace("\N{NO-BREAK SPACE}", " ")
 
 
-def test_without_a_control_the_answer_is_the_summary(monkeypatch):
+def test_the_answer_says_what_it_means_and_then_gives_both_gaps_with_interval_and_n(collected):
+    """Of the claims that it speaks of, and of no other."""
+    lead, head, *gaps = plain_spaces(first_page.answer()).split("\n\n")
+    first, *rest = plain_answer.sentences(RESULTS)
+    assert lead == " ".join([f"**{first}**", *rest])
+    assert "95 % intervals" in head
+    assert gaps == [
+        "- Final accuracy on corrupted samples (MNIST, LeNet, 5 % flipped): "
+        "**+50.0 points** (+40.0 to +60.0, n = 4), then "
+        "**+5.0 points** (\N{MINUS SIGN}10.0 to +20.0, n = 4)"
+    ]
+
+
+def test_without_a_control_the_answer_has_no_numbers(monkeypatch):
     only = {"forced_final": RESULTS["forced_final"]}
     monkeypatch.setattr(scoreboard, "collect", lambda: only)
-    assert first_page.answer() == scoreboard.summary(only)
+    first, *rest = plain_answer.sentences(only)
+    assert first_page.answer() == " ".join([f"**{first}**", *rest])
+    assert first_page.counts() == scoreboard.summary(only)
+
+
+def test_the_counts_are_the_scoreboards_with_every_gap_that_was_asked_again(collected):
+    summary, _, gaps = first_page.counts().split("\n\n")
+    assert summary == scoreboard.summary(RESULTS)
+    assert len(gaps.splitlines()) == len(first_page.asked_again(RESULTS))
 
 
 def test_the_glance_has_every_claim_with_its_verdict(collected):

@@ -1,4 +1,4 @@
-"""The first page in one screen: what was found, one picture, and every claim's verdict.
+"""The first page in one screen: what was found, one picture, and the scoreboard in small.
 
 All of it is computed from the verdicts of the executed chapters when the pages are built.
 """
@@ -8,13 +8,13 @@ from html import escape
 
 import nbformat
 
-from bn_memorization import paths, scoreboard
+from bn_memorization import paths, plain_answer, scoreboard
 from bn_memorization.claims import CLAIMS
 from bn_memorization.control_claims import CONTROLS, MATCHED
 from bn_memorization.errors import Failure
 from bn_memorization.fingerprint import SCOREBOARD
 from bn_memorization.judging import Claim
-from bn_memorization.report import between, number, setting
+from bn_memorization.report import NO_BREAK, between, number, setting
 
 IN_POINTS = ("accuracy", "AUC")
 PICTURE = "fig-equal-training"
@@ -28,13 +28,14 @@ ALT = (
 def asked_again(results: scoreboard.Results) -> list[dict]:
     """Return the gaps in points that were measured both after equal epochs and equal training.
 
-    One for each setting that a claim and its control share: `title`, `where`, `n`, and the rows of
-    both as `epochs` and `training`.
+    One for each setting that a claim and its control share: `claim`, `title`, `where`, `unit`, and
+    the rows of both as `epochs` and `training`.
     """
     return [
         {
+            "claim": claim.key,
             "title": claim.title,
-            "where": setting({k: v for k, v in later["where"].items() if k != "sizes"}),
+            "where": setting(scoreboard.place(later)),
             "epochs": first,
             "training": later,
             "unit": claim.unit,
@@ -42,7 +43,7 @@ def asked_again(results: scoreboard.Results) -> list[dict]:
         for claim, control in _controlled(results)
         for later in results[control.key]["rows"]
         for first in results[claim.key]["rows"]
-        if _place(first) == _place(later)
+        if scoreboard.place(first) == scoreboard.place(later)
     ]
 
 
@@ -54,34 +55,45 @@ def _controlled(results: scoreboard.Results) -> Iterator[tuple[Claim, Claim]]:
             yield claim, CONTROLS[matched]
 
 
-def _place(row: dict) -> dict:
-    return {name: value for name, value in row["where"].items() if name != "sizes"}
-
-
 def answer() -> str:
-    """Return the answer in a few sentences: the claims' verdicts, and what is left of the gaps."""
+    """Return the answer in plain words, and under it the gaps that it is about."""
     results = scoreboard.collect()
-    text = scoreboard.summary(results)
-    if found := [_told(gap) for gap in asked_again(results)]:
-        text += "\n\nBN minus plain, after equal epochs and at equal training:\n\n"
-    return text + "\n".join(f"- {line}" for line in found)
+    topics = {topic.claim for topic in plain_answer.TOPICS}
+    gaps = [gap for gap in asked_again(results) if gap["claim"] in topics]
+    first, *rest = plain_answer.sentences(results)
+    return "\n\n".join([" ".join([f"**{first}**", *rest]), *_listed(gaps)])
+
+
+def counts() -> str:
+    """Return how many claims hold, and every gap that was measured at equal training too."""
+    results = scoreboard.collect()
+    return "\n\n".join([scoreboard.summary(results), *_listed(asked_again(results))])
+
+
+def _listed(gaps: list[dict]) -> list[str]:
+    """Return what the numbers of the gaps are, and a list of them; nothing where there is none."""
+    if not gaps:
+        return []
+    head = "BN minus plain (95 % intervals) after equal epochs, then at equal training:"
+    return [head, "\n".join(f"- {_told(gap)}" for gap in gaps)]
 
 
 def _told(gap: dict) -> str:
-    epochs, training, unit = gap["epochs"], gap["training"], gap["unit"]
-    interval = between(training["low"], training["high"], unit)
-    return (
-        f"{gap['title']} ({gap['where']}): {number(epochs['estimate'], unit)}, and "
-        f"**{number(training['estimate'], unit)}** ({interval}, n = {training['n']})"
-    )
+    epochs, training = (_with_interval(gap[when], gap["unit"]) for when in ("epochs", "training"))
+    return f"{gap['title']} ({gap['where']}): {epochs}, then {training}"
+
+
+def _with_interval(row: dict, unit: str) -> str:
+    interval = between(row["low"], row["high"], unit).removesuffix(f"{NO_BREAK}points")
+    return f"**{number(row['estimate'], unit)}** ({interval}, n{NO_BREAK}={NO_BREAK}{row['n']})"
 
 
 def glance() -> str:
     """Return every claim of the paper with its verdict and what is left of it, as a table."""
     results = scoreboard.collect()
-    lines = ["| claim | verdict | survives equal training? |", "| --- | --- | --- |"]
+    lines = ["| claim | verdict | survives matching? |", "| --- | --- | --- |"]
     for claim in CLAIMS.values():
-        title = f"[{claim.number}. {claim.title}](chapters/{claim.chapter}.ipynb)"
+        title = f"[{scoreboard.titled(claim)}](chapters/{claim.chapter}.ipynb)"
         asked = scoreboard.survives(claim, results)
         lines.append(f"| {title} | {scoreboard.word(claim, results)} | {asked} |")
     return "\n".join(lines)
