@@ -125,7 +125,7 @@ figures_influence.norm_distributions(influence.distributions(trained), profile)
 # where neither is larger, and the same for the norm and for its logarithm. It is computed within one pair of
 # networks, and then averaged over pairs ([notation](../notation.md)).
 
-# %% mystnb={"figure": {"caption": "Cliff's delta of the gradient norms (running mode) of corrupted samples in the arm with norm, against epochs: over the same samples in the plain network, and over clean samples in the same network. Mean over pairs of models and its 95 % t interval.", "name": "fig-norm-delta"}, "image": {"alt": "Line charts of Cliff's delta against epochs, one for each data set and share of corrupted samples: one line compares corrupted samples with batch normalization with the same samples without, the other with clean samples, each with a band for the 95 percent interval."}}
+# %% mystnb={"figure": {"caption": "Cliff's delta of the gradient norms (running mode) of corrupted samples in the arm with norm, against epochs: over the same samples in the plain network, and over clean samples in the same network. Mean over pairs of models and its 95 % t interval, cut at -1 and 1.", "name": "fig-norm-delta"}, "image": {"alt": "Line charts of Cliff's delta against epochs, one for each data set and share of corrupted samples: one line compares corrupted samples with batch normalization with the same samples without, the other with clean samples, each with a band for the 95 percent interval."}}
 figures_influence.delta_curves(influence.by_epoch(trained, norm), profile)
 
 # %% [markdown]

@@ -88,7 +88,7 @@ report.trained(trained, profile)
 # A dot is a channel. Each BN layer divides by the spread of what reaches it, and that depends on how many
 # inputs its weights add up and how large these are. So layers need not agree.
 
-# %% mystnb={"figure": {"caption": "The ratio $|\\gamma|/\\sigma$ of every BN channel after the last epoch, by layer, on a logarithmic axis; running $\\sigma$. A dot is a channel of one of the trained networks, a bar the layer's median. Dashed: one.", "name": "fig-ratios-by-layer"}, "image": {"alt": "A panel for each setting: dots for the ratio of gamma to sigma of single channels above each batch normalization layer, with a bar at the median of the layer and a dashed line at one."}}
+# %% mystnb={"figure": {"caption": "The ratio $|\\gamma|/\\sigma$ of every BN channel after the last epoch, by layer, on a logarithmic axis; running $\\sigma$. A dot is a channel of one of the trained networks (at most 200 dots a layer), a bar the layer's median. Dashed: one.", "name": "fig-ratios-by-layer"}, "image": {"alt": "A panel for each setting: dots for the ratio of gamma to sigma of single channels above each batch normalization layer, with a bar at the median of the layer and a dashed line at one."}}
 figures_ratios.ratios_by_layer(channels, profile)
 
 # %% [markdown]

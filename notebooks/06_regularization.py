@@ -111,7 +111,7 @@ report.trained(trained, profile)
 # weak to strong. The thin line is the network without a remedy on its way through the epochs: each of its
 # points is where {term}`early stopping` could have left it.
 
-# %% mystnb={"figure": {"caption": "Accuracy on corrupted samples against test accuracy after the last epoch. A marker is the mean over seeds of one setting, with 95 % t intervals; a path joins the settings of a method, from weak to strong. Star: no remedy; thin line: its way through the epochs, the first of which may lie outside.", "name": "fig-penalty-tradeoff"}, "image": {"alt": "Accuracy on corrupted samples against test accuracy: a star for the network without a remedy with a thin line for its way through the epochs, and a path of markers with error bars for each form of the penalty, for weight decay and for a lower learning rate."}}
+# %% mystnb={"figure": {"caption": "Accuracy on corrupted samples against test accuracy after the last epoch. A marker is the mean over seeds of one setting, with 95 % t intervals, cut at 0 and 100 %; a path joins the settings of a method, from weak to strong. Star: no remedy; thin line: its way through the epochs, the first of which may lie outside.", "name": "fig-penalty-tradeoff"}, "image": {"alt": "Accuracy on corrupted samples against test accuracy: a star for the network without a remedy with a thin line for its way through the epochs, and a path of markers with error bars for each form of the penalty, for weight decay and for a lower learning rate."}}
 figures_regularize.tradeoff(tradeoff.points(outcomes), tradeoff.path(without), profile)
 
 # %% [markdown]

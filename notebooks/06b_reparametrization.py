@@ -225,7 +225,7 @@ Markdown(f"{invariant_tables.mismatch(paths[0], network, sample.x)} Profile: {pr
 # What stays free is the readout, which no BN follows, and the scale of $\gamma$ and $\beta$ before another BN, which
 # no output shows either. How far they grew was not looked at.
 
-# %% mystnb={"figure": {"caption": "Accuracy on corrupted samples against test accuracy after the last epoch, mean over seeds with 95 % t intervals. Full: weights free. Hollow: weights held. Dotted: the same setting.", "name": "fig-penalty-held"}, "image": {"alt": "Accuracy on corrupted samples against test accuracy: for each form of the penalty and for none a full marker with weights free, joined to a hollow one with weights held."}}
+# %% mystnb={"figure": {"caption": "Accuracy on corrupted samples against test accuracy after the last epoch, mean over seeds with 95 % t intervals, cut at 0 and 100 %. Full: weights free. Hollow: weights held. Dotted: the same setting.", "name": "fig-penalty-held"}, "image": {"alt": "Accuracy on corrupted samples against test accuracy: for each form of the penalty and for none a full marker with weights free, joined to a hollow one with weights held."}}
 given = {"lr": lr, "weight_decay": weight_decay}
 outcomes = {side: tradeoff.outcomes(found, **given) for side, found in sides.items()}
 figures_regularize.sides(*(tradeoff.points(rows) for rows in outcomes.values()), profile)

@@ -123,7 +123,7 @@ report.trained(trained, profile)
 # straight line. A quarter is early in the fit and above what chance gives. Of clean samples the time is taken
 # where nine tenths of them are fitted.
 
-# %% mystnb={"figure": {"caption": "Share of corrupted samples fitted against epochs, by the value that $\\gamma/\\sigma$ of all layers is set to, weights held; means over seeds. Dashed: the share at which the time is taken.", "name": "fig-dose-curves"}, "image": {"alt": "A line chart of the share of corrupted samples fitted against epochs, one line for each dose of gamma over sigma from light to dark, with a dashed line at one quarter."}}
+# %% mystnb={"figure": {"caption": "Share of corrupted samples fitted against epochs, by the value that $\\gamma/\\sigma$ of all layers is set to, weights held; means over seeds with 95 % t intervals, cut at 0 and 100 %. Dashed: the share at which the time is taken.", "name": "fig-dose-curves"}, "image": {"alt": "A line chart of the share of corrupted samples fitted against epochs, one line for each dose of gamma over sigma from light to dark, with a dashed line at one quarter."}}
 figures_dose.curves(doses.paths(trained), profile)
 
 # %% mystnb={"figure": {"caption": "Speed of fitting against the achieved $|\\gamma|/\\sigma$, both logarithmic, so that a power is a straight line. Markers: runs; open ones: the bound for a run that never got there; stars: no penalty; lines: geometric means over seeds, bounds included. Gray: slopes 1 and 2.", "name": "fig-dose-response"}, "image": {"alt": "Two scatter plots on logarithmic axes, for corrupted and clean samples: speed of fitting against the achieved gamma over sigma, with weights held and with weights free, beside gray lines of slope one and two."}}

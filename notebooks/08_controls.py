@@ -225,7 +225,7 @@ tables.norm_gaps(standings, profile)
 # With more images a step, a run of as many epochs has fewer steps; the learning rate stays what it is. So from left
 # to right the networks are also trained less, in both arms, and the gap at one size is not that at another.
 
-# %% mystnb={"figure": {"caption": "Accuracy after the last epoch against images a step, mean over seeds with 95 % t intervals. Left: corrupted samples, against the label they were given. Right: clean training samples. Epochs and learning rate are the same throughout; the number of steps is not.", "name": "fig-batch-sizes"}, "image": {"alt": "Two line charts of accuracy at the end of training against batch size on a logarithmic axis, on corrupted and on clean samples, for networks with batch normalization and plain ones, with bars for the 95 percent intervals."}}
+# %% mystnb={"figure": {"caption": "Accuracy after the last epoch against images a step, mean over seeds with 95 % t intervals, cut at 0 and 100 %. Left: corrupted samples, against the label they were given. Right: clean training samples. Epochs and learning rate are the same throughout; the number of steps is not.", "name": "fig-batch-sizes"}, "image": {"alt": "Two line charts of accuracy at the end of training against batch size on a logarithmic axis, on corrupted and on clean samples, for networks with batch normalization and plain ones, with bars for the 95 percent intervals."}}
 figures_controls.batch_sizes([*short, *other_sizes], profile)
 
 # %% [markdown]

@@ -4,9 +4,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import pytest
 import torch
 from checkouts import check_out
+from drawn_data import check
+from matplotlib.figure import Figure
+
+from bn_memorization.figure_data import Drawn
 
 
 @pytest.fixture
@@ -18,6 +23,21 @@ def seeded_on_one_thread():
         torch.manual_seed(0)
         yield
     torch.set_num_threads(before)
+
+
+@pytest.fixture(autouse=True)
+def _drawn_figures(request, monkeypatch) -> None:
+    """Compare every figure that a test of pictures finishes with the data that it offers."""
+    close = plt.close
+
+    def checked(figure: Figure) -> None:
+        finished = isinstance(figure, Drawn) and plt.fignum_exists(figure.number)
+        close(figure)
+        if finished:  # and not one of a chapter that was made into something else
+            check(figure)
+
+    if request.module.__name__.startswith("test_figures"):
+        monkeypatch.setattr(plt, "close", checked)
 
 
 @pytest.fixture(scope="session")

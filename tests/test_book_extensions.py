@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import nbformat
 import pytest
 
 EXTENSIONS = Path(__file__).resolve().parents[1] / "book" / "_ext"
@@ -175,3 +176,35 @@ def test_a_page_that_cannot_be_computed_is_an_error(tmp_path):
         "benchmarks/scheduler.py makes it",
     ):
         assert told in done.stderr
+
+
+def figure_notebook(csv: str, width: int) -> str:
+    """Return an executed notebook with one figure of that width in points, and its data."""
+    cell = nbformat.v4.new_code_cell("draw()")
+    cell.metadata["mystnb"] = {"figure": {"caption": "What is drawn.", "name": "fig-two-points"}}
+    svg = f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}pt" height="9pt"></svg>'
+    data = {"image/svg+xml": svg, "text/plain": "<Drawn>"}
+    metadata = {"csv": csv}
+    cell.outputs = [nbformat.v4.new_output("execute_result", data, metadata=metadata)]
+    cells = [nbformat.v4.new_markdown_cell("# One"), cell]
+    about = {"language_info": {"name": "python", "pygments_lexer": "ipython3"}}
+    return nbformat.writes(nbformat.v4.new_notebook(cells=cells, metadata=about))
+
+
+@pytest.mark.parametrize(("width", "wide"), [(300, False), (576, True)])
+def test_a_figure_has_its_data_beside_the_pages_and_a_link_to_it(tmp_path, width, wide):
+    (tmp_path / "part").mkdir()
+    (tmp_path / "part" / "one.ipynb").write_text(figure_notebook("x,y\n1,2\n", width))
+    extra = CONF.replace("offline_mathjax", "figure_pages") + 'nb_execution_mode = "off"\n'
+    (tmp_path / "conf.py").write_text(extra)
+    (tmp_path / "index.md").write_text("# Book\n\n```{toctree}\npart/one\n```\n")
+    command = [sys.executable, "-m", "sphinx", "-qW", "-b", "html", str(tmp_path)]
+    done = subprocess.run([*command, f"{tmp_path}/out"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    page = (tmp_path / "out" / "part" / "one.html").read_text(encoding="utf-8")
+    (figure,) = re.findall(r"<figure.*?</figure>", page, re.DOTALL)
+    (address,) = re.findall(r'<a href="([^"]*)" download', figure)
+    assert ((tmp_path / "out" / "part") / address).read_bytes() == b"x,y\n1,2\n"
+    assert figure.index("<img") < figure.index("What is drawn.") < figure.index("data (CSV)")
+    assert ("figure-wide" in figure) == wide
+    assert ('tabindex="0"' in figure) == wide

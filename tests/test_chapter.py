@@ -1,9 +1,12 @@
+import io
 import os
 import signal
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import nbformat
+import numpy as np
+import pandas as pd
 import pytest
 import tiny_book
 
@@ -284,3 +287,34 @@ def test_a_real_chapter_executed_again_gives_the_same_bytes(built_site, tmp_path
     chapter.execute(rerun_cells.added(plan, runs.run_all(plan.configs)), target, mark)
     assert target.read_bytes() == finished.read_bytes()
     assert os.listdir(tmp_path) == [target.name]
+
+
+def test_real_chapters_offer_the_data_of_every_figure(built_chapters):
+    for name, notebook in built_chapters.items():
+        outputs = [output for cell in notebook.cells for output in cell.get("outputs", [])]
+        for output in outputs:
+            if "image/svg+xml" in output.get("data", {}):
+                table = pd.read_csv(io.StringIO(output.metadata["csv"]))
+                assert len(table), name
+                assert table.columns.is_unique
+
+
+def test_the_data_of_a_real_figure_are_those_of_its_runs(built_chapters, built_site):
+    """The first accuracy and the mean that chapter 1 draws, from the run records by hand."""
+    (csv,) = [
+        output.metadata["csv"]
+        for cell in built_chapters[fingerprint.chapters()[0]].cells
+        for output in cell.get("outputs", [])
+        if cell.metadata.get("mystnb", {}).get("figure", {}).get("name") == "fig-corrupted-accuracy"
+    ]
+    table = pd.read_csv(io.StringIO(csv))
+    seeds = table[[column for column in table if column.startswith("seed ")]]
+    np.testing.assert_allclose(table["mean"], seeds.mean(axis=1), rtol=1e-4)
+    finals = set()
+    for meta in (built_site.parents[1] / "runs").glob("*/*/meta.json"):
+        with np.load(meta.with_name("arrays.npz")) as arrays:
+            if "fitted" in arrays:
+                finals |= {round(float(share), 4) for share in arrays["fitted"].mean(axis=-1)[-1:]}
+    last = table[table.epoch == table.epoch.max()]
+    drawn = last[seeds.columns].to_numpy().ravel()
+    assert all(round(value, 4) in finals for value in drawn[~np.isnan(drawn)])

@@ -120,10 +120,10 @@ def test_legends_name_the_arms_with_n():
 
 def test_learning_curves_have_a_panel_for_each_setting():
     assert [axis.get_title() for axis in learning().axes] == [
-        "MNIST, LeNet\n1 % flipped",
-        "MNIST, LeNet\n5 % flipped",
-        "Fashion-MNIST, LeNet\n1 % flipped",
-        "Fashion-MNIST, LeNet\n5 % flipped",
+        "MNIST, LeNet\n1\xa0% flipped",
+        "MNIST, LeNet\n5\xa0% flipped",
+        "Fashion-MNIST, LeNet\n1\xa0% flipped",
+        "Fashion-MNIST, LeNet\n5\xa0% flipped",
     ]
     assert len(learning(datasets=("mnist",), rates=(0.05,)).axes) == 1
     assert len(learning(rates=(0.01, 0.02, 0.05)).axes) == 6  # three columns, no place left over
@@ -135,9 +135,9 @@ def test_kinds_of_corruption_and_networks_have_panels_of_their_own():
     parts = [frame, frame.assign(corruption="ood"), frame.assign(arch="resnet8")]
     figure = figures.learning_curves(pd.concat(parts), "corrupted", "accuracy", "smoke")
     assert [axis.get_title() for axis in figure.axes] == [
-        "MNIST, LeNet\n5 % flipped",
-        "MNIST, LeNet\n5 % foreign images",
-        "MNIST, ResNet-8\n5 % flipped",
+        "MNIST, LeNet\n5\xa0% flipped",
+        "MNIST, LeNet\n5\xa0% foreign images",
+        "MNIST, ResNet-8\n5\xa0% flipped",
     ]
 
 
@@ -221,15 +221,15 @@ def test_forest_labels_stand_beside_their_intervals_with_n():
     left = forest().axes[0]
     labels = {tick.get_position()[1]: tick.get_text() for tick in left.get_yticklabels()}
     assert [labels[place] for place in sorted(labels, reverse=True)] == [
-        "MNIST, LeNet, 5 % flipped (n = 4)",
-        "Fashion-MNIST, LeNet, 1 % flipped (n = 4)",
-        "CIFAR-10, LeNet, 5 % flipped (n = 4)",
+        "MNIST, LeNet, 5\xa0% flipped (n = 4)",
+        "Fashion-MNIST, LeNet, 1\xa0% flipped (n = 4)",
+        "CIFAR-10, LeNet, 5\xa0% flipped (n = 4)",
     ]
 
 
 def test_forest_of_one_setting():
     figure = figures.forest([verdict(evidence(0.1, 0.2, 0.3, n=7))], [1], ["gap"], "smoke")
-    assert "MNIST, LeNet, 5 % flipped (n = 7)" in texts(figure)
+    assert "MNIST, LeNet, 5\xa0% flipped (n = 7)" in texts(figure)
 
 
 def test_contact_sheet_shows_each_image_and_frames_the_marked():

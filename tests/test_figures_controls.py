@@ -109,7 +109,10 @@ def test_a_row_of_panels_a_setting():
     figure = figures_controls.matchings(shares(rates=(0.01, 0.05)), "smoke")
     titles = [axis.get_title(loc="left") for axis in figure.axes]
     assert [title for title in titles if title] == [
-        *("MNIST, LeNet, 1 % flipped", "MNIST, LeNet, 5 % flipped")
+        *(
+            "MNIST, LeNet, 1\xa0% flipped",
+            "MNIST, LeNet, 5\xa0% flipped",
+        )
     ]
 
 

@@ -99,4 +99,4 @@ def test_a_row_a_setting():
     points = frontier.points(made_ways.ways(made))
     titles = [axis.get_title() for axis in figures_frontier.frontier(points, "smoke").axes]
     assert len(titles) == 2
-    assert "10 % flipped" in titles[1]
+    assert "10\xa0% flipped" in titles[1]

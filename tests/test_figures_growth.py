@@ -28,10 +28,10 @@ def test_growth_is_drawn_by_layer():
     )
     figure = figures_growth.growth_by_layer(frame, "smoke")
     left, right = (lines(axis) for axis in figure.axes)
-    assert set(left) == {"BN layer 1", "BN layer 2", "equal"}
-    assert left["BN layer 1"].get_ydata().tolist() == [1.5, 2.5]
-    assert right["BN layer 2"].get_ydata().tolist() == [2.2]
-    assert left["BN layer 1"].get_marker() != left["BN layer 2"].get_marker()
+    assert set(left) == {"BN layer 1 (n = 2)", "BN layer 2 (n = 1)", "equal"}
+    assert left["BN layer 1 (n = 2)"].get_ydata().tolist() == [1.5, 2.5]
+    assert right["BN layer 2 (n = 1)"].get_ydata().tolist() == [2.2]
+    assert left["BN layer 1 (n = 2)"].get_marker() != left["BN layer 2 (n = 1)"].get_marker()
 
 
 def test_a_training_step_is_drawn_with_its_sign():
@@ -40,8 +40,8 @@ def test_a_training_step_is_drawn_with_its_sign():
     )
     figure = figures_growth.training_step(frame, "smoke")
     found = lines(figure.axes[0])
-    assert found["clean samples (n = 1)"].get_ydata().tolist() == [-0.5]
-    assert found["corrupted samples (n = 1)"].get_color() == TREATED_COLOR
+    assert found["clean (n = 1)"].get_ydata().tolist() == [-0.5]
+    assert found["corrupted (n = 1)"].get_color() == TREATED_COLOR
 
 
 def test_solutions_are_drawn_in_both_panels():

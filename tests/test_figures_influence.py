@@ -41,24 +41,29 @@ def test_distributions_are_the_shares_of_samples_below():
     assert [axis.get_title() for axis in figure.axes] == ["before training", "end of training"]
     found = lines(figure.axes[1])
     assert set(found) == {
-        f"{arm}, {subset} samples" for arm in ("BN", "plain") for subset in ("corrupted", "clean")
+        f"{arm}, {subset} samples (n = 1 models)"
+        for arm in ("BN", "plain")
+        for subset in ("corrupted", "clean")
     }
-    line = found["plain, clean samples"]
+    line = found["plain, clean samples (n = 1 models)"]
     part = frame[
         (frame.norm == "none") & (frame.subset == "clean") & (frame.moment == "end of training")
     ]
     np.testing.assert_array_equal(line.get_xdata(), np.sort(part.value))
     np.testing.assert_array_equal(line.get_ydata(), [0.25, 0.5, 0.75, 1])
     assert line.get_color() == PLAIN_COLOR
-    assert found["BN, corrupted samples"].get_color() == TREATED_COLOR
-    assert found["BN, corrupted samples"].get_linestyle() != line.get_linestyle()
+    assert found["BN, corrupted samples (n = 1 models)"].get_color() == TREATED_COLOR
+    assert found["BN, corrupted samples (n = 1 models)"].get_linestyle() != line.get_linestyle()
     assert "profile: smoke" in [text.get_text() for text in figure.texts]
 
 
 def test_each_setting_has_its_row():
     figure = figures_influence.norm_distributions(norms((0.01, 0.05)), "smoke")
     names = [axis.get_ylabel() for axis in figure.axes[::2]]
-    assert ["1 % flipped" in names[0], "5 % flipped" in names[1]] == [True, True]
+    assert [
+        "1\xa0% flipped" in names[0],
+        "5\xa0% flipped" in names[1],
+    ] == [True, True]
 
 
 def test_a_norm_of_zero_is_drawn_off_the_axis():

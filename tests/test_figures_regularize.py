@@ -2,6 +2,7 @@ import io
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -78,11 +79,16 @@ def test_every_method_has_a_look_of_its_own():
     assert len(set(figures_regularize.LOOKS.values())) == len(figures_regularize.LOOKS)
 
 
-def test_all_markers_are_inside_whatever_the_bars_and_the_first_epochs():
+def test_no_bar_is_cut_by_the_axes_or_leaves_what_an_accuracy_can_be():
     (axis,) = draw().axes
-    low, high = axis.get_xlim()
-    assert 0.75 < low < 0.8
-    assert 0.86 < high < 0.9
+    (low, high), drawn = axis.get_xlim(), []
+    for bars in axis.collections:
+        drawn += [point for path in bars.get_segments() for point in path]
+    drawn = np.array(drawn)
+    assert drawn.min() >= 0
+    assert drawn.max() <= 1
+    assert low < drawn[:, 0].min()
+    assert high > drawn[:, 0].max()
     assert axis.get_ylim() == (-0.03, 1.03)
 
 
@@ -125,7 +131,7 @@ def test_sides_in_a_panel_a_setting_with_the_same_bytes():
 def test_a_panel_a_setting():
     figure = draw(rates=(0.01, 0.05, 0.1))
     assert [axis.get_title() for axis in figure.axes] == [
-        "MNIST, LeNet, 1 % flipped",
-        "MNIST, LeNet, 5 % flipped",
-        "MNIST, LeNet, 10 % flipped",
+        "MNIST, LeNet, 1\xa0% flipped (n = 3)",
+        "MNIST, LeNet, 5\xa0% flipped (n = 3)",
+        "MNIST, LeNet, 10\xa0% flipped (n = 3)",
     ]

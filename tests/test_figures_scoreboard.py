@@ -19,7 +19,7 @@ def test_both_gaps_of_a_setting_lie_at_their_values_hollow_and_filled():
     assert [-10.0, 20.0] in spans
     assert "points of accuracy" in accuracy.get_xlabel()
     assert [text.get_text() for text in accuracy.texts] == [
-        "Final accuracy on corrupted samples: MNIST, LeNet, 5 % flipped (n = 4)"
+        "Final accuracy on corrupted samples\nMNIST, LeNet, 5\xa0% flipped (n = 4)"
     ]
 
 

@@ -32,7 +32,7 @@ def test_a_gap_stands_beside_the_same_setting_at_equal_training():
     """Not other settings, not what is no gap in points, and not what holds the weights."""
     (gap,) = first_page.asked_again(RESULTS)
     assert gap["title"] == CLAIMS["forced_final"].title
-    assert gap["where"] == "MNIST, LeNet, 5 % flipped"
+    assert gap["where"] == "MNIST, LeNet, 5\xa0% flipped"
     assert (gap["epochs"]["estimate"], gap["training"]["estimate"]) == (0.5, 0.05)
 
 

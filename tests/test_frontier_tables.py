@@ -41,7 +41,7 @@ def test_settings_are_told_where_there_are_several():
     points = frontier.points(made_ways.ways(made))
     assert tables.ways(points, "smoke").data["setting"].nunique() == 2
     assert tables.on_front(points).count("Of 8 ways") == 2
-    assert "10 % flipped" in tables.on_front(points)
+    assert "10\xa0% flipped" in tables.on_front(points)
 
 
 def test_what_was_promised_is_a_row_an_epsilon():

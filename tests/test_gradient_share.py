@@ -127,8 +127,8 @@ def test_table_by_hand():
                           "moment": ["a third", "a third", "end"]}).assign(**where)  # fmt: skip
     table = gradient_share.table(frame, "smoke")
     assert table.setting.tolist() == [
-        "MNIST, LeNet, 5 % flipped, a third",
-        "MNIST, LeNet, 5 % flipped, end",
+        "MNIST, LeNet, 5\xa0% flipped, a third",
+        "MNIST, LeNet, 5\xa0% flipped, end",
     ]
     assert table[[*GROUPS, "n", "profile"]].to_numpy().tolist() == [
         [2.0, 1.0, 2.0, 2, "smoke"],

@@ -21,7 +21,7 @@ def test_parts_add_up():
     paths = [path([[1, 1], [9, 1], [e, e**3]], [[1, 1], [1, 1], [e, e]], seed=0)]
     paths += [path([[1, 1], [1, 1], [1, 1]], [[1, 1], [1, 1], [1, 1]], seed=1)]
     (row,) = tables.parts(trained.changes(paths)).to_dict("records")
-    assert row.pop("setting") == "planted, LeNet, 25 % flipped"
+    assert row.pop("setting") == "planted, LeNet, 25\xa0% flipped"
     assert row == {
         "log γ/σ": pytest.approx(1),
         "log γ|w|/σ": pytest.approx(1.5),

@@ -339,8 +339,10 @@ def test_an_arm_that_has_not_is_named_with_its_setting():
     assert "of 2 settings" in text
     both = text.partition("BN: ")[2]
     bn, plain = both.partition("; plain: ")[::2]
-    assert bn == "planted, ResNet-8, 25 % flipped"
-    assert plain.startswith("planted, LeNet, 25 % flipped, planted, ResNet-8, 25 % flipped. With")
+    assert bn == "planted, ResNet-8, 25\xa0% flipped"
+    assert plain.startswith(
+        "planted, LeNet, 25\xa0% flipped, planted, ResNet-8, 25\xa0% flipped. With"
+    )
 
 
 def test_no_arm_is_named_for_what_the_other_lacks():

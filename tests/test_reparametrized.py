@@ -192,7 +192,7 @@ def test_the_table_has_a_row_a_setting_of_each_statement():
     two = verdict(evidence(-0.3, -0.2, -0.1), title="Another")
     html = held.table([one, two], "smoke").to_html()
     assert html.count("<tr>") == 1 + 3
-    for part in ("Another", "+20.0", "partly", "not reproduced", "smoke", "MNIST, LeNet, 10 %"):
+    for part in ("Another", "+20.0", "partly", "not reproduced", "smoke", "MNIST, LeNet, 10\xa0%"):
         assert part in html
 
 

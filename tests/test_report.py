@@ -95,16 +95,16 @@ def test_names_are_those_readers_know():
     assert report.name("fashion_mnist") == "Fashion-MNIST"
     assert report.name("none") == "plain"
     assert report.name("something new") == "something new"
-    assert report.setting(dict(NOT.where)) == "CIFAR-10, LeNet, 5 % flipped"
-    assert report.setting({"noise_rate": 0.07}) == "7 % flipped"  # not 7.000000000000001
+    assert report.setting(dict(NOT.where)) == "CIFAR-10, LeNet, 5\xa0% flipped"
+    assert report.setting({"noise_rate": 0.07}) == "7\xa0% flipped"  # not 7.000000000000001
     assert report.setting({"noise_rate": 0.001, "network": "one channel"}) == (
-        "0.1 % flipped, one channel"
+        "0.1\xa0% flipped, one channel"
     )
     assert report.setting({}) == ""
     where = {"dataset": "cifar10", "arch": "densenet40", "corruption": "ood", "noise_rate": 0.01}
-    assert report.setting(where) == "CIFAR-10, DenseNet-BC-40, 1 % foreign images"
-    assert report.setting(where | {"corruption": "noise"}).endswith("1 % noise images")
-    assert report.setting(where | {"corruption": "flip"}).endswith("1 % flipped")
+    assert report.setting(where) == "CIFAR-10, DenseNet-BC-40, 1\xa0% foreign images"
+    assert report.setting(where | {"corruption": "noise"}).endswith("1\xa0% noise images")
+    assert report.setting(where | {"corruption": "flip"}).endswith("1\xa0% flipped")
 
 
 def test_table_has_a_row_a_setting():

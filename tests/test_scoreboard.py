@@ -101,7 +101,10 @@ def test_a_claim_survives_as_its_control_says(controlled):
     assert rows_of(RESULTS)[loss.statement][5] == "not asked"
     assert scoreboard.survives(final, RESULTS) == "not run in this build"
     assert rows_of(RESULTS)[final.statement][5] == "[not run in this build](08_c.ipynb)"
-    mnist, cifar = "MNIST, LeNet, 5 % flipped", "CIFAR-10, LeNet, 5 % flipped"
+    mnist, cifar = (
+        "MNIST, LeNet, 5\xa0% flipped",
+        "CIFAR-10, LeNet, 5\xa0% flipped",
+    )
     for made, said, where in [
         ((REPRODUCED,), "yes", mnist),
         ((NOT,), "not shown", cifar),

@@ -16,7 +16,7 @@ def numbers(text):
 
 def test_means_for_readers():
     found = tables.means(grid([[0.2, 0.4]], [[0.0, 0.1]]))
-    assert found.setting.tolist() == ["planted, LeNet, 25 % flipped"] * 2
+    assert found.setting.tolist() == ["planted, LeNet, 25\xa0% flipped"] * 2
     assert found.remedy.tolist() == [tradeoff.NOTHING, "log"]
     assert found.strength.tolist() == ["", "weight 1, target 1"]
     accuracies = found[found.columns[3:]].map(lambda text: numbers(text)[0])
@@ -45,7 +45,7 @@ def test_beyond_pairs_by_seed_whatever_the_order():
     rival = second[second.method == "log"].assign(remedy="other", reached=[True, False, True])[::-1]
     text = tables.beyond(rows, rival)
     reach = 100 * 4.302652729911275 * 0.2 / math.sqrt(3)
-    assert text.startswith("Gain of one minus other: planted, LeNet, 25 % flipped: ")
+    assert text.startswith("Gain of one minus other: planted, LeNet, 25\xa0% flipped: ")
     found = numbers(text)
     assert found[-6:] == pytest.approx([30, 30 - reach, 30 + reach, 3, 2, 3], abs=0.06)
 

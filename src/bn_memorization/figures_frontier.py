@@ -4,11 +4,12 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib.colors import to_rgba
-from matplotlib.figure import Figure
+from matplotlib.patheffects import withStroke
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 
 from bn_memorization.config import SETTING
-from bn_memorization.figures import INK, PLAIN_COLOR, TREATED_COLOR, WIDTH, signed
+from bn_memorization.figure_data import Drawn, numbers
+from bn_memorization.figures import INK, PLAIN_COLOR, TREATED_COLOR, canvas, legend, signed
 from bn_memorization.frontier import FPR, GUESS, PRIVATE
 from bn_memorization.report import cell, name, setting
 from bn_memorization.tradeoff import DECAY, NOTHING, STOPPING
@@ -17,12 +18,14 @@ COLORS = {"batch": TREATED_COLOR, "none": PLAIN_COLOR, "group": "#009E73", "laye
 MARKERS = {NOTHING: "o", DECAY: "D", STOPPING: "<", PRIVATE: "^"}
 PENALIZED = "s"  # any form of the penalty
 SHORT = {STOPPING: "epoch ", PRIVATE: "ε = "}  # before the strength that stands at a point
-MOST_NAMED = 4  # strengths of one remedy that are named at their points
+# Where a name stands beside its point: norms lie near each other.
+LEFT = {"xytext": (-8, 4), "ha": "right"}
+BESIDE = {("group", STOPPING): {"xytext": (6, -11), "ha": "left"}}
 AXES = {"auc": "AUC of the attack", "tpr": f"members found at {cell('noise_rate', FPR)} FPR"}
 GUESSING = {"auc": GUESS, "tpr": FPR}
 
 
-def frontier(points: pd.DataFrame, profile: str) -> Figure:
+def frontier(points: pd.DataFrame, profile: str) -> Drawn:
     """Draw what ways to train give away against their test accuracy, a row of panels a setting.
 
     `points` is that of `frontier.points`. The left panel has the AUC, the right one the members
@@ -32,20 +35,14 @@ def frontier(points: pd.DataFrame, profile: str) -> Figure:
     """
     shown = [quantity for quantity in AXES if points[quantity].notna().any()]
     parts = list(points.groupby(list(SETTING), sort=False))
-    figure, axes = plt.subplots(
-        len(parts),
-        len(shown),
-        figsize=(WIDTH, 1.2 + 4.2 * len(parts)),
-        squeeze=False,
-        layout="constrained",
-    )
+    figure, axes = canvas(len(parts), len(shown), height=1.2 + 4.2 * len(parts))
     for row, (values, part) in zip(axes, parts, strict=True):
         for axis, quantity in zip(row, shown, strict=True):
             _panel(axis, part[part[quantity].notna()], quantity)
-        row[0].set_title(setting(dict(zip(SETTING, values, strict=True))), fontsize="small")
-    handles, labels = axes[0, 0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper center", ncols=3)
-    figure.supxlabel("test accuracy", fontsize="medium")
+        where = setting(dict(zip(SETTING, values, strict=True)))
+        row[0].set_title(f"{where} ({numbers(part.n)} pairs)")
+    legend(figure, axes[0, 0], columns=3)
+    figure.supxlabel("test accuracy")
     return signed(figure, profile)
 
 
@@ -60,7 +57,7 @@ def _panel(axis: plt.Axes, part: pd.DataFrame, quantity: str) -> None:
             end = part[(part["norm"] == norm) & (part["remedy"] == NOTHING)]
             way = pd.concat([line, end])
             axis.plot(way["test"], way[quantity], color=COLORS[norm], lw=0.8, zorder=1)
-    axis.set_ylabel(AXES[quantity], fontsize="medium")
+    axis.set_ylabel(AXES[quantity])
     axis.xaxis.set_major_locator(MaxNLocator(5))
     axis.xaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
     if quantity == "tpr":
@@ -71,6 +68,21 @@ def _panel(axis: plt.Axes, part: pd.DataFrame, quantity: str) -> None:
 def _group(axis: plt.Axes, line: pd.DataFrame, norm: str, remedy: str, quantity: str) -> None:
     """Draw the strengths of one remedy on one norm: bars, markers, and which strength is which."""
     ink, marker = COLORS[norm], MARKERS.get(remedy, PENALIZED)
+    axis.figure.keep(
+        setting=[setting(where) for where in line[[*SETTING]].to_dict("records")],
+        quantity=AXES[quantity],
+        norm=name(norm),
+        remedy=remedy,
+        strength=line["strength"],
+        n=line["n"],
+        test_accuracy=line["test"],
+        test_low=line["test_low"],
+        test_high=line["test_high"],
+        mean=line[quantity],
+        low=line[f"{quantity}_low"],
+        high=line[f"{quantity}_high"],
+        on_pareto_front=line[f"front_{quantity}"],
+    )
     axis.errorbar(
         line["test"],
         line[quantity],
@@ -94,16 +106,16 @@ def _group(axis: plt.Axes, line: pd.DataFrame, norm: str, remedy: str, quantity:
         label=_words(norm, remedy),
     )
     if remedy in SHORT or len(line) > 1:
-        every = -(-len(line) // MOST_NAMED)  # more names would lie on each other
-        for row in line.iloc[::every].to_dict("records"):
+        # Where stopping ends is where training does; between the ends names would hide points.
+        named = line.iloc[[0]] if remedy == STOPPING else line.iloc[[0, -1]].drop_duplicates("test")
+        for row in named.to_dict("records"):
             axis.annotate(
                 SHORT.get(remedy, "") + row["strength"],
                 (row["test"], row[quantity]),
-                xytext=(-8, 3),
-                ha="right",
                 textcoords="offset points",
-                fontsize=7,
                 color=INK,
+                path_effects=[withStroke(linewidth=3, foreground="white")],
+                **BESIDE.get((norm, remedy), LEFT),
             )
 
 

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
 from matplotlib.ticker import (
     LogLocator,
     MaxNLocator,
@@ -16,28 +15,38 @@ from matplotlib.ticker import (
 )
 
 from bn_memorization.config import SETTING
-from bn_memorization.figures import INK, TREATED_COLOR, WIDTH, signed
+from bn_memorization.figure_data import Drawn
+from bn_memorization.figures import INK, TREATED_COLOR, band, canvas, signed
 from bn_memorization.report import name, setting
-from bn_memorization.stats import mean_interval
 
 SPREAD = 0.3  # how far the dots of one layer are spread sideways, in layers
-MOST_DOTS = 400  # of one layer; more would hide each other
+MOST_DOTS = 200  # of one layer; more would hide each other
 
 
-def ratios_by_layer(channels: pd.DataFrame, profile: str) -> Figure:
+def ratios_by_layer(channels: pd.DataFrame, profile: str) -> Drawn:
     """Draw gamma/sigma of every channel at the end of training, a panel a setting, a dot a channel.
 
     `channels` is that of `trained_ratios.final_channels`. Bars are a layer's median; the dashed
     line is 1. Where a layer has many channels, every so many-th is drawn, in order of size.
     """
     figure, panels = _panels(channels)
-    for axis, frame in panels:
+    for axis, where, frame in panels:
+        models = frame.seed.nunique()
+        _name(axis, where, models)
         axis.set_yscale("log")
         for layer, values in frame.groupby("layer").ratio:
-            drawn = np.sort(values.to_numpy())[:: max(1, len(values) // MOST_DOTS)]
+            drawn = np.sort(values.to_numpy())[:: -(-len(values) // MOST_DOTS)]
             # A fixed spread without random numbers: the same picture each time.
             places = layer + SPREAD * (2 * (np.arange(len(drawn)) * 0.618 % 1) - 1)
             axis.plot(places, drawn, ".", color=TREATED_COLOR, ms=3, alpha=0.35, mew=0)
+            figure.keep(
+                setting=where,
+                models=models,
+                bn_layer=layer,
+                channels=len(values),
+                median=values.median(),
+                ratio=drawn,
+            )
             ends = [layer - SPREAD, layer + SPREAD]
             axis.plot(ends, [values.median()] * 2, color=INK, lw=2)
         axis.axhline(1, color=INK, ls="--", lw=1)
@@ -45,40 +54,38 @@ def ratios_by_layer(channels: pd.DataFrame, profile: str) -> Figure:
         axis.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5), numticks=12))
         axis.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
         axis.yaxis.set_minor_locator(NullLocator())
-    figure.supxlabel("BN layer, from the input", fontsize="medium")
-    figure.supylabel(r"$|\gamma|/\sigma$ of a channel", fontsize="medium")
+    figure.supxlabel("BN layer, from the input")
+    figure.supylabel(r"$|\gamma|/\sigma$ of a channel")
     return signed(figure, profile)
 
 
-def share_curves(shares: pd.DataFrame, threshold: float, profile: str) -> Figure:
+def share_curves(shares: pd.DataFrame, threshold: float, profile: str) -> Drawn:
     """Draw the share of channels with gamma/sigma above 1 against epochs, a panel a setting.
 
     `shares` is that of `trained_ratios.share_curves`. Thin lines are single models, the thick line
     their mean, the band its 95 % t interval; the dashed line is the claim's threshold.
     """
     figure, panels = _panels(shares)
-    for axis, frame in panels:
+    for axis, where, frame in panels:
         lines = frame.pivot(index="epoch", columns="seed", values="share")
-        gaps = [mean_interval(row) for row in lines.to_numpy()]
-        axis.plot(lines.index, lines.to_numpy(), color=TREATED_COLOR, lw=0.6, alpha=0.5)
-        axis.plot(
-            lines.index, [gap.estimate for gap in gaps], color=TREATED_COLOR, lw=2, marker="."
-        )
-        low, high = [gap.low for gap in gaps], [gap.high for gap in gaps]
-        axis.fill_between(lines.index, low, high, color=TREATED_COLOR, alpha=0.15, lw=0)
+        _name(axis, where, lines.shape[1])
+        band(axis, lines, "batch", marker=".", setting=where, quantity="share above 1")
         axis.axhline(threshold, color=INK, ls="--", lw=1)
         axis.set_ylim(-0.03, 1.03)
         axis.yaxis.set_major_formatter(PercentFormatter(1.0))
         axis.xaxis.set_major_locator(MaxNLocator(nbins=5, integer=True))
-    figure.supxlabel("epoch", fontsize="medium")
-    figure.supylabel(r"channels with $|\gamma|/\sigma$ above 1", fontsize="medium")
+    figure.supxlabel("epoch")
+    figure.supylabel(r"channels with $|\gamma|/\sigma$ above 1")
     return signed(figure, profile)
 
 
 LABELS = {"ratio": r"$|\gamma|/\sigma$", "rho": r"$|\gamma|\,\Vert w \Vert/\sigma$"}
 
 
-def through_training(medians: pd.DataFrame, profile: str) -> Figure:
+COLUMNS = {"ratio": "gamma/sigma", "rho": "gamma |w|/sigma"}
+
+
+def through_training(medians: pd.DataFrame, profile: str) -> Drawn:
     """Draw gamma/sigma (left) and the invariant ratio (right) against epochs, a row a network.
 
     `medians` is that of `trained_invariant.through_training`: a line is a BN layer, from dark (next
@@ -86,21 +93,27 @@ def through_training(medians: pd.DataFrame, profile: str) -> Figure:
     before training.
     """
     networks = list(medians.groupby(["dataset", "arch"], sort=False))
-    figure, axes = plt.subplots(
-        len(networks),
-        len(LABELS),
-        figsize=(WIDTH, 0.7 + 2.4 * len(networks)),
-        sharex="row",
-        squeeze=False,
-        layout="constrained",
-    )
+    height = 0.7 + 2.4 * len(networks)
+    figure, axes = canvas(len(networks), len(LABELS), height=height, sharex="row")
     for row, (names, network) in zip(axes, networks, strict=True):
+        where = ", ".join(map(name, names))
         for axis, (quantity, label) in zip(row, LABELS.items(), strict=True):
-            _layers(axis, network[network.quantity == quantity])
-            axis.set_title(", ".join(map(name, names)), fontsize="small")
+            lines = network[network.quantity == quantity]
+            _layers(axis, lines)
+            figure.keep(
+                network=where,
+                models=lines.n,
+                quantity=COLUMNS[quantity],
+                bn_layer=lines.layer,
+                epoch=lines.epoch,
+                median=lines["median"],
+                lower_quartile=lines.low,
+                upper_quartile=lines.high,
+            )
+            axis.set_title(f"{where} (n = {lines.n.iloc[0]})")
             axis.set_ylabel(label)
         row[0].axhline(1, color=INK, ls="--", lw=1)
-    figure.supxlabel("epoch", fontsize="medium")
+    figure.supxlabel("epoch")
     return signed(figure, profile)
 
 
@@ -117,24 +130,18 @@ def _layers(axis: plt.Axes, lines: pd.DataFrame) -> None:
     axis.yaxis.set_minor_locator(NullLocator())
 
 
-def _panels(
-    frame: pd.DataFrame,
-) -> tuple[Figure, Iterator[tuple[plt.Axes, pd.DataFrame]]]:
-    """Return a figure with a titled panel for each setting, and (panel, rows of that setting)."""
+def _name(axis: plt.Axes, where: str, models: int) -> None:
+    networks, _, corrupted = where.rpartition(", ")
+    axis.set_title(f"{networks}\n{corrupted} (n = {models})")
+
+
+def _panels(frame: pd.DataFrame) -> tuple[Drawn, Iterator[tuple[plt.Axes, str, pd.DataFrame]]]:
+    """Return a figure with a panel for each setting, and (panel, setting, its rows)."""
     parts = list(frame.groupby(list(SETTING), sort=False))
     columns = min(3, math.ceil(math.sqrt(len(parts))))
     rows = -(-len(parts) // columns)
-    figure, axes = plt.subplots(
-        rows,
-        columns,
-        figsize=(WIDTH, 0.7 + 2.3 * rows),
-        sharey=True,
-        squeeze=False,
-        layout="constrained",
-    )
+    figure, axes = canvas(rows, columns, height=0.7 + 2.3 * rows, sharey=True)
     for axis in axes.flat[len(parts) :]:
         axis.remove()
-    for axis, (values, _) in zip(axes.flat, parts, strict=False):
-        networks, _, corrupted = setting(dict(zip(SETTING, values, strict=True))).rpartition(", ")
-        axis.set_title(f"{networks}\n{corrupted}", fontsize="small")
-    return figure, zip(axes.flat, [part for _, part in parts], strict=False)
+    named = [(setting(dict(zip(SETTING, key, strict=True))), part) for key, part in parts]
+    return figure, ((axis, *pair) for axis, pair in zip(axes.flat, named, strict=False))

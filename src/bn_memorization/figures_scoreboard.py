@@ -3,17 +3,16 @@
 from collections.abc import Sequence
 
 from matplotlib import pyplot as plt
-from matplotlib.figure import Figure
 
-from bn_memorization.figures import INK, color, signed
+from bn_memorization.figure_data import Drawn
+from bn_memorization.figures import INK, NARROW, canvas, color, signed
 
 UNITS = {"accuracy": "points of accuracy", "AUC": "points of AUC"}
 EPOCHS, TRAINING = "after equal epochs", "at equal training"
-LABEL = {"fontsize": 7.5, "va": "center", "backgroundcolor": "white"}
-NARROW = 4.6  # inches; it also stands beside a table, on the first page
+LABEL = {"va": "center", "backgroundcolor": "white"}
 
 
-def fixed_and_matched(gaps: Sequence[dict], profile: str) -> Figure:
+def fixed_and_matched(gaps: Sequence[dict], profile: str) -> Drawn:
     """Draw gaps as `first_page.asked_again` gives them, a panel a unit that has any, a row a gap.
 
     Hollow above: after equal epochs. Filled below: where both arms are equally trained.
@@ -21,31 +20,41 @@ def fixed_and_matched(gaps: Sequence[dict], profile: str) -> Figure:
     by_unit = {unit: [gap for gap in gaps if gap["unit"] == unit] for unit in UNITS}
     by_unit = {unit: found for unit, found in by_unit.items() if found}
     heights = [len(found) for found in by_unit.values()]
-    figure, axes = plt.subplots(
+    figure, axes = canvas(
         max(len(by_unit), 1),
-        1,
-        figsize=(NARROW, 0.4 + 0.42 * len(by_unit) + 0.5 * sum(heights)),
+        height=0.6 + 0.45 * len(by_unit) + 0.7 * sum(heights),
+        width=NARROW,  # it also stands beside a table, on the first page
         height_ratios=heights or [1],
-        layout="constrained",
-        squeeze=False,
     )
     for axis, (unit, found) in zip(axes.flat, by_unit.items(), strict=False):
         for place, gap in enumerate(reversed(found)):
-            label = f"{gap['title']}: {gap['where']} (n = {gap['training']['n']})"
-            axis.text(0, place + 0.3, label, transform=axis.get_yaxis_transform(), **LABEL)
-            _interval(axis, gap["epochs"], place - 0.04, fill="white")
-            _interval(axis, gap["training"], place - 0.26, fill=color("batch"))
+            label = f"{gap['title']}\n{gap['where']} (n = {gap['training']['n']})"
+            axis.text(0, place + 0.25, label, transform=axis.get_yaxis_transform(), **LABEL)
+            _interval(axis, gap["epochs"], place - 0.13, fill="white")
+            for when, row in ((EPOCHS, gap["epochs"]), (TRAINING, gap["training"])):
+                figure.keep(
+                    panel=f"BN minus plain, {UNITS[unit]}",
+                    claim=gap["title"],
+                    setting=gap["where"],
+                    when=when,
+                    mean=100 * row["estimate"],
+                    low=100 * row["low"],
+                    high=100 * row["high"],
+                    n=row["n"],
+                )
+            _interval(axis, gap["training"], place - 0.33, fill=color("batch"))
         axis.set_yticks([])
         axis.grid(visible=False)
         axis.spines["left"].set_visible(False)
         axis.set_ylim(-0.5, len(found) - 0.45)
         axis.axvline(0, color=INK, lw=1)
-        axis.tick_params(labelsize=8)
-        axis.set_xlabel(f"BN minus plain, {UNITS[unit]}", loc="left", fontsize=8)
+        axis.set_xlabel(f"BN minus plain, {UNITS[unit]}", loc="left")
     for fill, label in (("white", EPOCHS), (color("batch"), TRAINING)):
         axes[0, 0].plot([], [], "o", color=color("batch"), markerfacecolor=fill, label=label)
     handles = axes[0, 0].get_legend_handles_labels()
-    figure.legend(*handles, loc="outside upper center", ncols=2, fontsize=8)
+    figure.legend(*handles, loc="outside upper center", ncols=2)
+    if not gaps:
+        figure.keep(note="no gap was measured both ways")
     return signed(figure, profile)
 
 

@@ -180,7 +180,7 @@ def setting(where: Mapping[str, object]) -> str:
     """Return one line that names a setting, such as "MNIST, LeNet, 5 % flipped"."""
     corrupted = WORDS[where.get("corruption", FLIP)]
     return ", ".join(
-        f"{100 * value:g} % {corrupted}" if key == "noise_rate" else name(str(value))
+        f"{100 * value:g}{NO_BREAK}% {corrupted}" if key == "noise_rate" else name(str(value))
         for key, value in where.items()
         if key != "corruption"  # said with its share
     )

@@ -136,7 +136,7 @@ def through_training(paths: Iterable[Path]) -> pd.DataFrame:
     """Return medians by layer after each epoch, averaged in logs over the models of a network.
 
     Columns: dataset, arch, quantity (of QUANTITIES), layer, epoch (0 is before training), and low,
-    median, high: the quartiles over a layer's channels.
+    median, high: the quartiles over a layer's channels; n, the number of models.
     """
     rows = []
     for path in paths:
@@ -148,5 +148,5 @@ def through_training(paths: Iterable[Path]) -> pd.DataFrame:
                 where |= {"quantity": quantity, "layer": layer, "epoch": np.arange(len(values))}
                 rows.append(pd.DataFrame(where | dict(zip(QUARTILES, quartiles, strict=True))))
     key = ["dataset", "arch", "quantity", "layer", "epoch"]
-    means = pd.concat(rows).groupby(key, sort=False)[list(QUARTILES)].mean()
-    return np.exp(means).reset_index()
+    models = pd.concat(rows).groupby(key, sort=False)[list(QUARTILES)]
+    return np.exp(models.mean()).assign(n=models.size()).reset_index()

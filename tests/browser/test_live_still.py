@@ -26,7 +26,7 @@ def test_the_picture_takes_its_place_on_the_screen_and_not_in_print(site):
         for chapter, kind in PICTURES.items():
             page.emulate_media(media="screen")
             found = read(page, site, chapter, kind)
-            picture, still = found.figure.locator(".live"), found.figure.locator("> img")
+            picture, still = found.figure.locator(".live"), found.figure.locator("> .figure-box")
             assert (picture.is_visible(), still.is_visible()) == (True, False), chapter
             assert found.figure.locator("figcaption").is_visible(), chapter
             page.emulate_media(media="print")
