@@ -29,8 +29,8 @@ def fixed_and_matched(gaps: Sequence[dict], profile: str) -> Drawn:
     for axis, (unit, found) in zip(axes.flat, by_unit.items(), strict=False):
         for place, gap in enumerate(reversed(found)):
             label = f"{gap['title']}\n{gap['where']} (n = {gap['training']['n']})"
-            axis.text(0, place + 0.25, label, transform=axis.get_yaxis_transform(), **LABEL)
-            _interval(axis, gap["epochs"], place - 0.13, fill="white")
+            axis.text(0, place + 0.29, label, transform=axis.get_yaxis_transform(), **LABEL)
+            _interval(axis, gap["epochs"], place - 0.16, fill="white")
             for when, row in ((EPOCHS, gap["epochs"]), (TRAINING, gap["training"])):
                 figure.keep(
                     panel=f"BN minus plain, {UNITS[unit]}",
@@ -46,7 +46,7 @@ def fixed_and_matched(gaps: Sequence[dict], profile: str) -> Drawn:
         axis.set_yticks([])
         axis.grid(visible=False)
         axis.spines["left"].set_visible(False)
-        axis.set_ylim(-0.5, len(found) - 0.45)
+        axis.set_ylim(-0.5, len(found) - 0.4)
         axis.axvline(0, color=INK, lw=1)
         axis.set_xlabel(f"BN minus plain, {UNITS[unit]}", loc="left")
     for fill, label in (("white", EPOCHS), (color("batch"), TRAINING)):
