@@ -30,7 +30,7 @@ def fixed_and_matched(gaps: Sequence[dict], profile: str) -> Drawn:
         for place, gap in enumerate(reversed(found)):
             label = f"{gap['title']}\n{gap['where']} (n = {gap['training']['n']})"
             axis.text(0, place + 0.29, label, transform=axis.get_yaxis_transform(), **LABEL)
-            _interval(axis, gap["epochs"], place - 0.16, fill="white")
+            _interval(axis, gap["epochs"], place - 0.12, fill="white")
             for when, row in ((EPOCHS, gap["epochs"]), (TRAINING, gap["training"])):
                 figure.keep(
                     panel=f"BN minus plain, {UNITS[unit]}",
@@ -42,7 +42,7 @@ def fixed_and_matched(gaps: Sequence[dict], profile: str) -> Drawn:
                     high=100 * row["high"],
                     n=row["n"],
                 )
-            _interval(axis, gap["training"], place - 0.33, fill=color("batch"))
+            _interval(axis, gap["training"], place - 0.27, fill=color("batch"))
         axis.set_yticks([])
         axis.grid(visible=False)
         axis.spines["left"].set_visible(False)
