@@ -21,6 +21,7 @@ from benchmarks.batch_parts import in_parts
 from benchmarks.measure import Work
 from benchmarks.norms import problem
 from bn_memorization.gradnorm import patches
+from bn_memorization.report import name
 
 BATCH = 64
 LOSSES = {"lenet": 64, "resnet8": 16}  # so many of the batch's samples have their norms taken
@@ -134,7 +135,7 @@ def of_network(arch: str, batch: int, losses: int, repeats: int) -> Iterator[dic
     least = operations / measure.product_rate()
     for way in ways:
         yield measure.compared(
-            f"batch-mode norms, {arch}, B = {batch}, {way}",
+            f"batch-mode norms, {name(arch)}, B = {batch}, {way}",
             "B backward passes, as gradnorm does them",
             seconds[way], seconds["passes"], target=2, losses=losses,
             error=measure.relative(found[way], wanted), tolerance=1e-5,

@@ -14,6 +14,7 @@ from torch.nn import functional as F
 from benchmarks import measure
 from bn_memorization import data, models
 from bn_memorization.gradnorm import CHUNK, per_sample_norms
+from bn_memorization.report import name
 
 SAMPLES = 1024
 LOOPED = 128  # samples that the loop does; its time is scaled
@@ -115,7 +116,7 @@ def of_network(arch: str, samples: int, looped_samples: int, repeats: int) -> li
         seconds, found = measure.side_by_side(works, repeats)
     # The counter cannot follow ours; the plain passes need as many operations.
     own = measure.of_product(functools.partial(passes, model, x, y), min(seconds["ours"]))
-    what = f"per-sample norms, {arch}, N = {samples:,}"
+    what = f"per-sample norms, {name(arch)}, N = {samples:,}"
 
     def line(against, mine, other, target, **more):
         wanted = found[other]

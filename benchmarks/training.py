@@ -14,6 +14,7 @@ from torchvision.transforms import functional as transform
 from benchmarks import measure
 from bn_memorization import data, executors, train
 from bn_memorization.config import TrainConfig
+from bn_memorization.report import name
 
 WORKERS = (0, 4)
 RUNS, PROCESSES = 16, 2
@@ -80,7 +81,7 @@ def of_network(settings: TrainConfig, target: float, repeats: int) -> list[dict]
     seconds, _ = measure.side_by_side(works, repeats)
     limit = measure.of_product(works["ours"], min(seconds["ours"]))
     what = (
-        f"training, {settings.arch}, {settings.train_size:,} images, "
+        f"training, {name(settings.arch)}, {settings.train_size:,} images, "
         f"{settings.epochs} epochs of batches of {settings.batch_size}"
     )
     return [
@@ -117,7 +118,7 @@ def side_by_side_runs(settings: TrainConfig, runs: int, repeats: int) -> dict:
             repeats,
         )
     line = measure.compared(
-        f"{runs} trainings of a {settings.arch} on {PROCESSES} processes", "one process",
+        f"{runs} trainings of a {name(settings.arch)} on {PROCESSES} processes", "one process",
         seconds["more"], seconds["one"], target=1.7,
     )  # fmt: skip
     return {**line, "limit": "processes", "of_limit": line["ratio"] / PROCESSES}
