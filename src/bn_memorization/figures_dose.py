@@ -200,6 +200,8 @@ def exponent_rows(outcomes: pd.DataFrame, names: dict[str, str], profile: str) -
     ]
     figure.legend(handles=looks, loc="outside upper center", ncols=2)
     figure.supxlabel(r"exponent of speed against $\gamma/\sigma$")
+    if not figure.kept:
+        figure.keep(note="no series has an exponent")
     return signed(figure, profile)
 
 
