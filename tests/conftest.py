@@ -15,14 +15,20 @@ from bn_memorization.figure_data import Drawn
 
 
 @pytest.fixture
-def seeded_on_one_thread():
-    """Draw the same numbers in each test, on one thread, and leave torch as it was."""
+def one_thread():
+    """Let torch use one thread, as workers do, and as many as before afterwards."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture
+def seeded_on_one_thread(one_thread):
+    """Draw the same numbers in each test, on one thread, and leave torch as it was."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         yield
-    torch.set_num_threads(before)
 
 
 @pytest.fixture(autouse=True)

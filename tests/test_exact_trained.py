@@ -14,13 +14,7 @@ from bn_memorization.exact_trained import CONVOLUTION, FULL, all_move, correctio
 from bn_memorization.stats import mean_interval
 from bn_memorization.trained_growth import margins, pairs
 
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 @pytest.fixture(scope="module")

@@ -16,15 +16,9 @@ from bn_memorization.feedback import Start, simulate
 from bn_memorization.judging import judge
 from bn_memorization.stats import mean_interval
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 TIMES = np.linspace(0, 6, 61)
-
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.mark.parametrize("start", [Start(), Start(z=-0.5), Start(t=-1), Start(gamma=-1, a=2.0)])

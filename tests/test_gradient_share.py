@@ -12,13 +12,7 @@ from bn_memorization.errors import BadInput
 from bn_memorization.gradient_share import BETA, GAMMA, GROUPS, OTHER
 from bn_memorization.stats import paired_gap
 
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def network(arch="lenet", norm="batch"):

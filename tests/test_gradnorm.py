@@ -14,15 +14,9 @@ from bn_memorization import gradnorm, models, train
 from bn_memorization.errors import BadInput
 from bn_memorization.gradnorm import gradients_in_batch, per_sample_norms
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 N, CLASSES = 7, 3
-
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 def batch(*shape, seed=0, n=N):

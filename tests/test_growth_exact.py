@@ -1,19 +1,12 @@
 import numpy as np
 import pandas as pd
 import pytest
-import torch
 
 from bn_memorization import growth_exact
 from bn_memorization.errors import BadInput
 from bn_memorization.growth_exact import BatchCase, check_exact, random_batches
 
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 @pytest.fixture(scope="module")

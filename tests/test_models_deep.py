@@ -12,20 +12,14 @@ from bn_memorization.densenet import DenseLayer
 from bn_memorization.errors import BadInput
 from bn_memorization.resnet import Block
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 DEEP = ["resnet8", "resnet18", "densenet22", "densenet40"]
 SMALL = ["resnet8", "densenet22"]
 NORMS = sorted(models.NORMS)
 NORM_LAYERS = nn.BatchNorm2d | nn.GroupNorm | models.ChannelAffine
 every_deep = pytest.mark.parametrize("arch", DEEP)
 every_small = pytest.mark.parametrize("arch", SMALL)
-
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 def build(arch, norm="batch", **changes):

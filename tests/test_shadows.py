@@ -16,17 +16,11 @@ from bn_memorization.queries import VIEWS
 from bn_memorization.signals import margin, naive_margin
 from bn_memorization.stats import auc
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 DATA = planted.planted_set()
 CPU = torch.device("cpu")
 N = 48
-
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 @cache

@@ -13,6 +13,8 @@ from bn_memorization.config import TrainConfig
 from bn_memorization.errors import BadInput, Failure
 from bn_memorization.models import NORMS
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 DATA = planted.planted_set()
 CHANGES = [
     *({"norm": norm} for norm in NORMS),
@@ -22,14 +24,6 @@ CHANGES = [
     {"optimizer": "adam", "lr": 0.001, "weight_decay": 1e-3},
     {"arch": "resnet8"},
 ]
-
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 class Watched:

@@ -13,18 +13,12 @@ from bn_memorization.config import OPTIMIZERS
 from bn_memorization.errors import BadInput, Failure
 from bn_memorization.sample import SUBSETS
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 DATA = planted.planted_set()
 CPU = torch.device("cpu")
 ARRAYS = {"loss", "accuracy", "fitted", "corrupted_row", "true_label", "given_label"}
 EASY = {"noise_rate": 0.1, "epochs": 6}
-
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 def fit(**changes):

@@ -11,15 +11,9 @@ from bn_memorization import growth, models, signals, trained_growth
 from bn_memorization.errors import BadInput
 from bn_memorization.trained_growth import own_growth, training_growth, whole_growth
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 CLASSES = 3
-
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.fixture(scope="module")

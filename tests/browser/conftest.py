@@ -1,36 +1,16 @@
 """The built book, served on the loopback interface and visited once in each manner."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
 
 import pytest
 import yaml
 from chromium import open_browser
+from serving import QuietHandler, serve
 from visits import Visit, visit_all
 
 TOC = Path(__file__).resolve().parents[2] / "_toc.yml"
-
-
-class QuietHandler(SimpleHTTPRequestHandler):
-    def log_message(self, *args: object) -> None:
-        """Print nothing: the visits keep their own record."""
-
-
-@contextmanager
-def serve(folder: Path) -> Iterator[str]:
-    handler = partial(QuietHandler, directory=str(folder))
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        thread = Thread(target=server.serve_forever)
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{server.server_port}"
-        finally:
-            server.shutdown()
-            thread.join()
 
 
 def toc_entries(node: object) -> list[str]:
@@ -60,7 +40,7 @@ def site(built_site: Path) -> Path:
 @pytest.fixture(scope="session")
 def address(site: Path) -> Iterator[str]:
     """Serve the site on a free port of the loopback interface for as long as tests need it."""
-    with serve(site) as base:
+    with serve(partial(QuietHandler, directory=str(site))) as base:
         yield base
 
 

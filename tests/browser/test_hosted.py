@@ -3,13 +3,12 @@
 import re
 import shutil
 from collections.abc import Iterator
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
 
 import pytest
 from checkouts import REPOSITORY
 from chromium import open_browser
+from serving import QuietHandler, serve
 from visits import listen
 
 from bn_memorization import hosting, site
@@ -61,7 +60,7 @@ def unknown(root, tmp_path_factory) -> Path:
     return pages
 
 
-class Host(SimpleHTTPRequestHandler):
+class Host(QuietHandler):
     """A static host: for what is not there it shows the site's page for wrong addresses."""
 
     folder: Path
@@ -77,21 +76,12 @@ class Host(SimpleHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(page)
 
-    def log_message(self, *args: object) -> None:
-        """Print nothing."""
-
 
 @pytest.fixture
 def host(hosted) -> Iterator[str]:
     handler = type("HostOfSite", (Host,), {"folder": hosted.parent})
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        thread = Thread(target=server.serve_forever)
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{server.server_port}"
-        finally:
-            server.shutdown()
-            thread.join()
+    with serve(handler) as address:
+        yield address
 
 
 def test_a_wrong_address_shows_a_page_that_works(host):
