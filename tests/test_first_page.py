@@ -76,6 +76,15 @@ def test_the_glance_has_every_claim_with_its_verdict(collected):
     )
 
 
+def test_the_glance_tells_a_missing_verdict_in_one_line(monkeypatch):
+    words = iter(["not testable at this scale", "not run in this build"] * len(CLAIMS))
+    monkeypatch.setattr(scoreboard, "collect", dict)
+    monkeypatch.setattr(scoreboard, "word", lambda *_: next(words))
+    monkeypatch.setattr(scoreboard, "survives", lambda *_: next(words))
+    for line in first_page.glance().splitlines()[2:]:
+        assert line.endswith("| not testable | not run |")
+
+
 def test_the_picture_is_the_scoreboards_and_names_itself(tmp_path, monkeypatch):
     monkeypatch.setenv("BN_MEMORIZATION_ROOT", str(tmp_path))
     folder = tmp_path / "book" / "chapters"
