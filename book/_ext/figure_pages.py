@@ -44,7 +44,8 @@ def add_data(app: Sphinx, doctree: nodes.document) -> None:
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(csv, encoding="utf-8", newline="")
         _box(figures[name], wide=float(WIDTH.search(svg)[1]) > PHONE)
-        figures[name] += nodes.legend("", _html(_link(name, f"{up}{file}")))
+        # Not in a legend: behind another node than a caption, its writer leaves the caption open.
+        figures[name] += _html(_link(name, f"{up}{file}"))
 
 
 def _box(figure: nodes.figure, *, wide: bool) -> None:

@@ -28,7 +28,7 @@ def test_a_click_downloads_the_data_from_a_folder(site, tmp_path):
         with page.expect_download() as download:
             page.locator("#fig-membership-gaps .figure-data a").click()
         download.value.save_as(tmp_path / "gaps.csv")
-    assert download.value.suggested_filename == "fig-membership-gaps.csv"
+        assert download.value.suggested_filename == "fig-membership-gaps.csv"
     table = pd.read_csv(tmp_path / "gaps.csv")
     assert {"setting", "mean", "low", "high", "n", "threshold"} <= set(table)
     assert len(table)

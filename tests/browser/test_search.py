@@ -8,7 +8,7 @@ import pytest
 from chromium import open_browser
 from visits import listen
 
-WORD = re.compile(r"[a-z]{6,}")
+WORD = re.compile(r"(?<![\w-])[a-z]{6,}(?![\w-])")
 KINDS = ("td", "figcaption", "alt")
 VOID = ("img", "br", "hr", "input", "meta", "link")
 
