@@ -444,7 +444,7 @@ def records(root: Path) -> dict[str, Path]:
 
 
 def check_out_one_chapter(root: Path) -> dict[str, str]:
-    """Check out a book of the first chapter and one page, and return the environment for it."""
+    """Check out a book of the first chapter and two pages, and return the environment for it."""
     own = check_out(root) | {"BN_MEMORIZATION_EXECUTOR": "local:2"}
     first, *others = fingerprint.chapters()
     for name in others:
@@ -453,7 +453,9 @@ def check_out_one_chapter(root: Path) -> dict[str, str]:
     settings = yaml.safe_load(profile.read_text())
     profile.write_text(yaml.safe_dump({first: settings[first]}))
     (root / "book" / "intro.md").write_text("# Intro\n\nProse.\n")
-    (root / "_toc.yml").write_text("format: jb-book\nroot: book/intro\n")
+    (root / "book" / "other.md").write_text("# Other\n\nProse.\n")
+    contents = "format: jb-book\nroot: book/intro\nchapters:\n  - file: book/other\n"
+    (root / "_toc.yml").write_text(contents)
     return own
 
 

@@ -103,7 +103,7 @@ def test_a_list_has_a_line_for_each_record_of_each_row_with_its_settings(execute
     assert [line["record"] for line in lines] == [name for row in shown for name in row.records]
     assert {line["claim"] for line in lines} == {"forced_final", "forced_speed"}
     config = next(iter(shown[0].records.values()))
-    assert lines[0]["setting"] == "MNIST, LeNet, 5 % flipped"
+    assert lines[0]["setting"] == "MNIST, LeNet, 5\N{NO-BREAK SPACE}% flipped"
     assert lines[0]["run"] == config.describe()
     assert {name: lines[0][name] for name in asdict(config)} == {
         name: "" if value is None else str(value) for name, value in asdict(config).items()

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from html.parser import HTMLParser
 from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
 import made_audit
 import pytest
@@ -262,7 +263,8 @@ def test_names_on_a_readers_disk_stay_text_in_the_page_of_an_audit(tmp_path):
     own["PYTHONPATH"] = os.path.dirname(made_audit.__file__)
     done = subprocess.run(command, env=own, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
-    page = Path(done.stdout.splitlines()[-1].partition("is ready. ")[2])
+    address = done.stdout.splitlines()[-1].partition("is ready. ")[2]
+    page = Path(unquote(urlsplit(address).path))
     found = markup(page.read_text())
     assert found.suspects == []
     assert not [script for script in found.scripts if "alert(1)" in script]

@@ -29,6 +29,12 @@ CHAPTER = """\
 {code}
 """
 
+SCOREBOARD = """\
+import bn_memorization
+from myst_nb import glue
+
+glue("records", "{}", display=False)"""  # the lists of its rows' records: none
+
 FILES = {
     "_config.yml": "title: Tiny\nonly_build_toc_files: true\nexecute: {execute_notebooks: 'off'}\n",
     "_toc.yml": "format: jb-book\nroot: book/intro\n",
@@ -79,7 +85,7 @@ def write(root: Path, monkeypatch) -> Path:
         (root / name).write_text(text)
     write_chapter(root, "01_first", "from bn_memorization import alpha")
     write_chapter(root, "02_second", "from bn_memorization.omega import y")
-    write_chapter(root, "scoreboard", "import bn_memorization", 'profile = "quick"')
+    write_chapter(root, "scoreboard", SCOREBOARD, 'profile = "quick"')
     monkeypatch.setenv("BN_MEMORIZATION_ROOT", str(root))
     monkeypatch.setenv("BN_MEMORIZATION_RUNS", str(root / "runs"))
     return root
