@@ -67,7 +67,7 @@ def _put_lists(source: Path, html: Path) -> None:
 
     for name, text in json.loads(glued(scoreboard, LISTS)).items():
         path = html / CHAPTERS / LISTS / name
-        path.parent.mkdir(exist_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
 
 
